@@ -1,0 +1,43 @@
+"""What the commands share: how errors end a command, and the arguments that name suites."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from skillup.errors import InputError, SkillupError
+
+BAD_INPUT = 2
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+@contextmanager
+def expected_errors() -> Iterator[None]:
+    """Turns what the user can mend into a message on stderr and exit code 2; bugs pass through."""
+    try:
+        yield
+    except InputError as error:
+        from skillup.loading.faults import render_faults  # noqa: PLC0415 - brings pydantic, which an error alone needs
+
+        click.echo(render_faults(error.faults), err=True)
+        count = len(error.faults)
+        click.echo(f"\n{count} fault{'' if count == 1 else 's'}; nothing was run.", err=True)
+        sys.exit(BAD_INPUT)
+    except SkillupError as error:
+        click.echo(error.message + (f"\n{error.hint}" if error.hint else ""), err=True)
+        sys.exit(BAD_INPUT)
+
+
+def suite_arguments(command: _F) -> _F:
+    """`[PATH…]` and `--allow-path`, the same for every command that reads suites."""
+    path = click.Path(path_type=Path)
+    command = click.argument("paths", nargs=-1, type=path, metavar="[PATH]...")(command)
+    return click.option(
+        "--allow-path", "allowed", multiple=True, type=path, metavar="DIR", help="Let case files refer to DIR, too."
+    )(command)

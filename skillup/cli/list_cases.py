@@ -1,0 +1,37 @@
+"""`skillup list-cases`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from skillup.cli.common import expected_errors, suite_arguments
+
+
+@click.command("list-cases")
+@suite_arguments
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def command(paths: tuple[Path, ...], allowed: tuple[Path, ...], as_json: bool) -> None:  # noqa: FBT001 - click passes by name
+    """List the cases that a run would run: id, turns, checks, title."""
+    with expected_errors():
+        from skillup.loading.native import load_suites  # noqa: PLC0415 - the command line starts without it
+
+        cases = [case for suite in load_suites(paths, allowed) for case in suite.cases]
+    rows = [
+        {
+            "id": case.id,
+            "title": case.title,
+            "tags": [*([case.tag] if case.tag else []), *case.tags],
+            "turns": len(case.turns),
+            "checks": len(case.all_rules) + sum(turn.post_condition is not None for turn in case.turns),
+        }
+        for case in cases
+    ]
+    if as_json:
+        click.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        return
+    width = max(len(str(row["id"])) for row in rows)
+    for row in rows:
+        click.echo(f"{row['id']:<{width}}  {row['turns']} turns  {row['checks']} checks  {row['title']}".rstrip())

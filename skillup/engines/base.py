@@ -1,0 +1,249 @@
+"""What an engine is: the two pure halves of driving one agent CLI, and the events that cross the boundary.
+
+An engine turns a `TurnRequest` into an `Invocation` (argv, variables, stdin) and each line of the CLI's output into
+events. It starts no process, keeps no state and reads no clock: `execution/turn.py` does that for every engine alike.
+The session is a value that goes in with the request and comes back as `SessionSeen`.
+
+Adding an engine is one module beside `claude_code.py`: see CONTRIBUTING.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from pydantic import BaseModel
+
+from skillup.errors import ErrorKind
+from skillup.transcript import CallStatus, Usage
+
+
+@dataclass(frozen=True)
+class Session:
+    """The CLI's own conversation. `id` is None until it is known; `started` once a turn has been answered in it."""
+
+    id: str | None
+    started: bool = False
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where the model is: None leaves each choice to the CLI. `scripted` is the loopback model."""
+
+    model: str | None
+    base_url: str | None
+    scripted: bool = False
+
+
+@dataclass(frozen=True)
+class TurnRequest:
+    """One turn to be run: the message as rendered, the session that it belongs to, and the places."""
+
+    prompt: str
+    slash_command: bool
+    session: Session
+    workspace: Path
+    home: Path
+    endpoint: Endpoint
+    settings: BaseModel
+    as_root: bool
+
+
+@dataclass(frozen=True)
+class Invocation:
+    """How the CLI is started for one turn. `env` are the engine's own switches, added to the allow-list."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    stdin: str
+
+
+# Events: what one line of a CLI's output means. Unknown lines mean nothing.
+
+
+@dataclass(frozen=True)
+class SessionSeen:
+    """The CLI named its session; `details` is what it said of itself (tools, skills, MCP servers, version, …)."""
+
+    id: str
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Said:
+    """A text of the agent; `parent` is the call that started the subagent which said it."""
+
+    text: str
+    parent: str | None = None
+
+
+@dataclass(frozen=True)
+class Thought:
+    """A reasoning text of the agent."""
+
+    text: str
+    parent: str | None = None
+
+
+@dataclass(frozen=True)
+class Called:
+    """A tool call: the engine's own `name` and `raw_arguments`, and their canonical forms."""
+
+    id: str
+    name: str
+    raw_arguments: dict[str, Any]
+    tool: str
+    arguments: dict[str, Any]
+    parent: str | None = None
+
+
+@dataclass(frozen=True)
+class Returned:
+    """The result of a tool call."""
+
+    call_id: str
+    status: CallStatus
+    content: str
+    parent: str | None = None
+
+
+@dataclass(frozen=True)
+class Working:
+    """The agent shows that it is alive (a partial message, progress of a subagent) and nothing else."""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """The CLI waits for the model: not a sign of the agent at work."""
+
+
+@dataclass(frozen=True)
+class EngineFault:
+    """What went wrong on the way to the provider or in the CLI, as its structured output says."""
+
+    kind: ErrorKind
+    message: str
+    hint: str = ""
+    retry_after: float | None = None
+
+
+@dataclass(frozen=True)
+class Retrying:
+    """The CLI met a fault and tries again."""
+
+    fault: EngineFault
+    attempt: int
+
+
+@dataclass(frozen=True)
+class Failing:
+    """The CLI says that a request failed for good; the `Finished` that follows says whether the turn did."""
+
+    fault: EngineFault
+
+
+@dataclass(frozen=True)
+class Noted:
+    """Something that a reader of the report should know: `name` is a short word, `text` a sentence."""
+
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The CLI's final word on the turn; a later one replaces an earlier one.
+
+    `text` is the answer, None when the CLI gave none. `fault` is set when the turn failed, `limit` when the agent ran
+    into a limit of the CLI's own (`steps`, `cost`). `denied` are ids of calls that were refused for lack of permission.
+    """
+
+    text: str | None
+    usage: Usage
+    fault: EngineFault | None = None
+    limit: str | None = None
+    denied: tuple[str, ...] = ()
+
+
+Event = SessionSeen | Said | Thought | Called | Returned | Working | Waiting | Retrying | Failing | Noted | Finished
+
+
+class EngineSettings(BaseModel, frozen=True, extra="forbid"):
+    """The engine's own options, from the profile's `settings`; every engine extends this."""
+
+
+class Engine(Protocol):
+    """One kind of agent CLI. All members are constants or pure functions."""
+
+    @property
+    def name(self) -> str:
+        """The name that suites and profiles use."""
+
+    @property
+    def settings(self) -> type[EngineSettings]:
+        """The model of its `settings:`."""
+
+    @property
+    def resumes(self) -> bool:
+        """Whether a later process can continue a session by its id."""
+
+    @property
+    def assigns_session_id(self) -> bool:
+        """Whether we choose the id of a new session (else the CLI reports it)."""
+
+    @property
+    def hidden_tools(self) -> frozenset[str]:
+        """Canonical tools whose calls the stream cannot show, so that a rule on them cannot be judged."""
+
+    @property
+    def protocol(self) -> str:
+        """The model API that it speaks to the loopback model: `anthropic`."""
+
+    @property
+    def credentials(self) -> tuple[str, ...]:
+        """Variables of which one must hold the credential, unless the model is scripted or the login copied."""
+
+    @property
+    def address_variables(self) -> tuple[str, ...]:
+        """Variables that name the provider's address; with a scripted model none of the host's is passed."""
+
+    @property
+    def version_variables(self) -> Mapping[str, str]:
+        """What `version_argv` needs besides PATH and a HOME of its own."""
+
+    @property
+    def login_files(self) -> tuple[tuple[str, str], ...]:
+        """Credential files for `login: copy`: (path below the user's home, path below the engine home)."""
+
+    @property
+    def skills_folder(self) -> str:
+        """Where below the engine home it discovers skills, as `<folder>/<skill>/SKILL.md`."""
+
+    def version_argv(self, settings: EngineSettings) -> tuple[str, ...]:
+        """The command that prints the CLI's version."""
+
+    def invocation(self, request: TurnRequest) -> Invocation:
+        """How to run this turn."""
+
+    def events(self, line: bytes, workspace: Path) -> tuple[Event, ...]:
+        """What one whole line of stdout means.
+
+        Raises:
+            ValueError: the line is not of the CLI's format; the caller notes it as damage.
+        """
+
+    def explain(self, exit_code: int | None, signal: int | None, stdout: str, stderr: str) -> EngineFault:
+        """Why a process that ended without a `Finished` did so; the texts are the ends of its output."""
+
+    def policy(self, request: TurnRequest) -> dict[str, str]:
+        """The permissions that are in force in this turn, for the record."""
+
+
+def inside_workspace(path: str, workspace: Path) -> str:
+    """A tool's path relative to the workspace where it lies in it, else unchanged."""
+    prefix = f"{workspace}/"
+    if path.startswith(prefix):
+        return path[len(prefix) :]
+    return path.removeprefix("./") or path

@@ -1,0 +1,1 @@
+"""One trial, many trials, and the directory that they are saved in."""

@@ -1,0 +1,78 @@
+"""Why a turn, and with it the conversation, ended otherwise than by an answer: limits, faults, a wrong session."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from skillup.engines.base import Session
+from skillup.errors import TrialError
+from skillup.execution.turn import Limit, TurnOutcome
+from skillup.results import Ending
+from skillup.spec.agent import Agent
+from skillup.spec.case import Turn
+
+MIN_SECONDS = 0.001
+"""A case that has used up its time still starts its turn with a limit: the limit then says so."""
+
+
+def next_limit(number: int, turn: Turn, agent: Agent, seconds_left: float) -> Limit:
+    """The limit that holds for a turn: its own, else the agent's; the rest of the case's time where that is less."""
+    case = Limit(max(seconds_left, MIN_SECONDS), "case_seconds", "constraints.timeout_seconds")
+    if turn.timeout_seconds is not None:
+        own = Limit(turn.timeout_seconds, "turn_seconds", f"input.turns[{number - 1}].timeout_seconds")
+    elif agent.turn_seconds is not None:
+        own = Limit(agent.turn_seconds, "turn_seconds", "limits.turn_seconds of the agent")
+    else:
+        return case
+    return min(own, case, key=lambda limit: limit.seconds)
+
+
+def after_limit(
+    outcome: TurnOutcome, limit: Limit, number: int, on_limit: Literal["fail", "judge", "error"] | None
+) -> Ending | TrialError:
+    """What reaching a limit means: the agent's doing where it was at work, else a fault of the provider.
+
+    `on_limit` of the case decides otherwise.
+    """
+    said = f"turn {number} reached {limit.name} ({limit.seconds:.3g}); {limit.key} raises it"
+    if on_limit in ("fail", "judge") or (on_limit is None and outcome.at_work):
+        return Ending(
+            how="limit",
+            turn=number,
+            limit=limit.name,
+            on_limit="judge" if on_limit == "judge" else "fail",
+            reason=said,
+        )
+    if outcome.fault is not None:
+        message = f"{said}; the CLI was retrying: {outcome.fault.message}"
+        return TrialError(outcome.fault.kind, message, turn=number, hint=outcome.fault.hint, tail=outcome.tail)
+    if outcome.at_work:
+        return TrialError("timeout", said, turn=number, tail=outcome.tail)
+    message = f"{said}; the agent showed no sign of work: the model or the CLI had stalled"
+    return TrialError("timeout", message, turn=number, hint="is the provider slow or unreachable?", tail=outcome.tail)
+
+
+def problem_of(outcome: TurnOutcome, session: Session, number: int) -> TrialError | None:
+    """The fault that makes the trial impossible, if there is one: the CLI's own, or a session that is not ours."""
+    reported = outcome.stream.session_ids
+    strangers = [identity for identity in reported if identity != session.id]
+    if outcome.limit is None and outcome.fault is not None:
+        fault = outcome.fault
+        return TrialError(
+            fault.kind,
+            fault.message,
+            turn=number,
+            hint=fault.hint,
+            tail=outcome.tail,
+            retry_after=fault.retry_after,
+        )
+    if session.id is not None and strangers:
+        return TrialError(
+            "session",
+            f"turn {number} ran in session {strangers[0]}, but this trial is bound to {session.id}",
+            turn=number,
+            hint="the answer belongs to another conversation and was not judged",
+        )
+    if not reported and outcome.limit is None:
+        return TrialError("session", f"turn {number} named no session, so it cannot be told whose it was", turn=number)
+    return None

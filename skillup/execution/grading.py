@@ -1,0 +1,76 @@
+"""From a saved trial to its saved verdict. `run` and `skillup judge` come through here, and there is no other way."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from skillup.execution.store import load_trial, write_json
+from skillup.judging.evidence import calls_of
+from skillup.judging.judge import judge
+from skillup.results import TrialRecord, TrialResult, TurnRecord, TurnResult, Verdict
+from skillup.transcript import add_usage
+
+
+def grade(folder: Path) -> TrialResult:
+    """Judges a saved trial and writes `grading.json`, `timing.json` and `result.json` beside it.
+
+    Raises:
+        RunDirectoryError: the folder is not a saved trial.
+    """
+    case, evidence = load_trial(folder)
+    verdict = judge(case, evidence)
+    result = _result(evidence.record, verdict, folder)
+    write_json(folder / "grading.json", verdict)
+    timing = {"total_tokens": result.usage.total_tokens, "duration_ms": result.duration_ms}
+    write_json(folder / "timing.json", timing)
+    write_json(folder / "result.json", result)
+    return result
+
+
+def _result(record: TrialRecord, verdict: Verdict, folder: Path) -> TrialResult:
+    ran = [turn for turn in record.turns if turn.status != "skipped"]
+    usage = add_usage([turn.usage for turn in ran])
+    return TrialResult(
+        case_id=record.case_id,
+        title=record.title,
+        status=verdict.status,
+        configuration=record.configuration,
+        agent=record.agent,
+        trial=record.trial,
+        attempts=record.attempt,
+        duration_ms=record.duration_ms,
+        turns=len(ran),
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        usage=usage,
+        cost_usd=usage.cost_usd,
+        continuity=record.continuity,
+        execution_mode=record.execution_mode,
+        session_ids=record.session_ids,
+        prompt=record.turns[0].content if record.turns else "",
+        response=ran[-1].response if ran else None,
+        turn_results=tuple(_turn(turn) for turn in record.turns),
+        grading=verdict,
+        error=verdict.error,
+        failures=record.failures,
+        folder="/".join(folder.parts[-5:]),
+    )
+
+
+def _turn(turn: TurnRecord) -> TurnResult:
+    return TurnResult(
+        turn_number=turn.number,
+        content=turn.content,
+        response=turn.response,
+        status=turn.status,
+        reason=turn.reason,
+        session_id=turn.session_id,
+        gate=turn.gate,
+        captures=turn.captures,
+        duration_ms=turn.duration_ms,
+        usage=turn.usage,
+        tool_calls=tuple(call.tool for call in calls_of(turn)),
+        workspace=turn.changes,
+        notes=turn.notes,
+        unfinished_background=turn.unfinished_background,
+    )

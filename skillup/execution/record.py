@@ -1,0 +1,82 @@
+"""What happened, put into the words of the record."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from skillup.environments.snapshot import Changes as SnapshotChanges
+from skillup.execution.task import TrialTask
+from skillup.execution.turn import TurnOutcome
+from skillup.modelserver.route import RecordedRequest
+from skillup.results import AgentIdentity, Changes, ModelTraffic, TurnRecord
+from skillup.transcript import Message, Usage
+
+
+def record_turn(
+    number: int,
+    content: str,
+    outcome: TurnOutcome,
+    changes: SnapshotChanges,
+    *,
+    policy: dict[str, str],
+    traffic: ModelTraffic | None,
+) -> TurnRecord:
+    """A turn whose process has ended, as `completed`; what it means is decided after."""
+    stream, ended = outcome.stream, outcome.ended
+    late = ended.how == "deadline" and outcome.limit is None
+    notes = [
+        *stream.notes,
+        *(f"unfinished_background: {line}" for line in ended.leftovers),
+        *(["late_exit: the CLI had answered, but did not exit in time"] if late else []),
+    ]
+    asked = Message(role="user", turn=number, source="case", text=content, time=0.0)
+    return TurnRecord(
+        number=number,
+        content=content,
+        status="completed",
+        response=stream.answer,
+        session_id=next(iter(stream.session_ids), None),
+        messages=(asked, *stream.messages),
+        usage=stream.finished.usage if stream.finished else Usage(),
+        duration_ms=round(ended.duration_seconds * 1000),
+        cpu_seconds=round(ended.cpu_seconds, 3),
+        exit_code=ended.exit_code,
+        signal=ended.signal,
+        policy=policy,
+        changes=Changes(created=changes.created, changed=changes.changed, deleted=changes.deleted),
+        notes=tuple(notes),
+        unfinished_background=ended.leftovers,
+        model_traffic=traffic,
+    )
+
+
+def traffic_of(requests: tuple[RecordedRequest, ...]) -> ModelTraffic:
+    """What one turn asked the loopback model; requests without a body (HEAD) are no questions."""
+    asked = [request for request in requests if request.body is not None]
+    return ModelTraffic(
+        requests=len(asked),
+        faults=tuple(request.outcome for request in asked if request.fault is not None),
+        unmatched=tuple(request.outcome for request in asked if request.entry is None),
+    )
+
+
+def identity_of(task: TrialTask, environment_names: tuple[str, ...]) -> AgentIdentity:
+    """What played the agent."""
+    agent = task.agent
+    return AgentIdentity(
+        name=agent.name,
+        engine=agent.engine,
+        model=agent.model.name,
+        provider=agent.model.provider,
+        base_url=agent.model.base_url,
+        engine_version=task.engine_version,
+        settings=agent.settings,
+        permissions=agent.permissions,
+        environment_names=environment_names,
+        source=agent.source,
+    )
+
+
+def stamp(moment: datetime) -> str:
+    """A moment as files show it: ISO 8601, UTC, seconds."""
+    return moment.isoformat(timespec="seconds").replace("+00:00", "Z")

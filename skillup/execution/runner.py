@@ -1,0 +1,65 @@
+"""Many trials at once: worker threads, the end of a run, and what happens when the user stops it."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import traceback
+from collections.abc import Callable, Sequence
+
+from skillup.errors import Cancelled
+from skillup.execution.task import Progress, Services, TrialTask
+from skillup.execution.trial import give_up, run_trial
+from skillup.results import Failure, TrialResult
+
+_WAKE_SECONDS = 0.2
+"""How long the main thread sleeps at a time: signals reach Python code only between its waits."""
+
+
+def run_all(tasks: Sequence[TrialTask], services: Services, parallelism: int) -> tuple[TrialResult, ...]:
+    """Runs every trial, at most `parallelism` at once; the results stand in the order of the tasks.
+
+    When `services.cancelled` is set no further trial starts, the running ones are ended, and only finished ones are
+    in the result. Each trial is on disk the moment it ends.
+    """
+    waiting: queue.SimpleQueue[tuple[int, TrialTask]] = queue.SimpleQueue()
+    for entry in enumerate(tasks):
+        waiting.put(entry)
+    done: dict[int, TrialResult] = {}
+
+    def work() -> None:
+        while not services.cancelled.is_set():
+            try:
+                index, task = waiting.get_nowait()
+            except queue.Empty:
+                return
+            try:
+                done[index] = _run_one(task, services)
+            except Cancelled:
+                return
+            result = done[index]
+            total = len(task.case.turns)
+            services.tell(Progress(task.label, total, total, result.status, result.grading.reason))
+
+    _in_threads(work, min(parallelism, len(tasks)))
+    return tuple(done[index] for index in sorted(done))
+
+
+def _run_one(task: TrialTask, services: Services) -> TrialResult:
+    try:
+        return run_trial(task, services)
+    except Cancelled:
+        raise
+    except Exception as error:  # noqa: BLE001 - the one broad net: a bug of ours costs one trial, not the night's run
+        message = f"a bug in skillup: {type(error).__name__}: {error}"
+        tail = traceback.format_exc()[-4000:]
+        return give_up(task, Failure(kind="internal", phase="conversation", message=message, tail=tail))
+
+
+def _in_threads(work: Callable[[], None], count: int) -> None:
+    threads = [threading.Thread(target=work, name=f"trial-{n}", daemon=True) for n in range(count)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        while thread.is_alive():
+            thread.join(_WAKE_SECONDS)

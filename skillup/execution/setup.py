@@ -1,0 +1,102 @@
+"""Everything that a trial needs before its first turn: home, workspace, variables, model address."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from skillup.engines.base import Endpoint, Engine
+from skillup.environments.host import TrialRoot, child_variables
+from skillup.environments.process import Command, Ended
+from skillup.environments.workspace import (
+    Run,
+    copy_fixture,
+    copy_login,
+    init_git,
+    install_skill,
+    set_up,
+    write_files,
+)
+from skillup.errors import Cancelled
+from skillup.execution.task import Services, TrialTask
+from skillup.modelserver.route import Route
+from skillup.modelserver.scripted import ScriptedSource
+from skillup.spec.rules import FileContains
+
+
+def prepare(task: TrialTask, services: Services, engine: Engine, root: TrialRoot) -> dict[str, str]:
+    """Fills the trial root, and gives the variables of every process of the trial.
+
+    Order, as the public format documents it: set-up steps in the empty workspace, then skills, then the fixture, the
+    files, and git.
+
+    Raises:
+        TrialError: `setup` or `auth`.
+        Cancelled: the user stopped the run.
+    """
+    run = _runner(services, root)
+    variables = child_variables(services.host, root, task.environment.env, task.agent.env)
+    for step in task.environment.setup_steps:
+        set_up(("/bin/sh", "-c", step.run), root.workspace, variables, run, step.timeout_seconds)
+    for skill in task.skills:
+        install_skill(skill.folder, skill.files, root.home / engine.skills_folder / skill.name)
+    if task.agent.login == "copy":
+        copy_login(engine.login_files, Path(services.host.get("HOME", "/")), root.home)
+    context = task.case.context
+    if context.repo_fixture is not None:
+        copy_fixture(task.suite_root / context.repo_fixture, root.workspace)
+    write_files(context.files, root.workspace)
+    if context.git.init:
+        init_git(root, variables, run)
+    return variables
+
+
+def _runner(services: Services, root: TrialRoot) -> Run:
+    def run(command: Command, name: str, seconds: float) -> Ended:
+        output = root.scratch / f"{name}.log"
+        ended = services.nursery.run(
+            command, stdout=output, stderr=output, deadline_seconds=seconds, cancelled=services.cancelled
+        )
+        if ended.how == "cancelled":
+            raise Cancelled
+        return ended
+
+    return run
+
+
+@contextmanager
+def open_route(task: TrialTask, services: Services, root: TrialRoot) -> Iterator[Route | None]:
+    """The trial's own address at the loopback model; None when a real provider answers."""
+    if not task.agent.model.scripted:
+        yield None
+        return
+    source = ScriptedSource(task.case.script or ())
+    route = services.models().open_route(source, workspace=root.workspace)
+    try:
+        yield route
+    finally:
+        services.models().close_route(route)
+
+
+def endpoint_of(task: TrialTask, route: Route | None) -> Endpoint:
+    """Which model at which address the CLI is told to use."""
+    if route is not None:
+        return Endpoint(model=None, base_url=route.base_url, scripted=True)
+    return Endpoint(model=task.agent.model.name, base_url=task.agent.model.base_url)
+
+
+def wanted_paths(task: TrialTask) -> frozenset[str]:
+    """Files whose content a rule reads: they are kept whatever their size."""
+    return frozenset(rule.path for rule in task.case.all_rules if isinstance(rule, FileContains))
+
+
+def running_as_root() -> bool:
+    """Whether the CLIs will run as root; some ask for a switch then."""
+    return hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+def environment_names(variables: Mapping[str, str]) -> tuple[str, ...]:
+    """The names of the variables, for the record; never their values."""
+    return tuple(sorted(variables))

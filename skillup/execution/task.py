@@ -1,0 +1,74 @@
+"""The value that one trial is made of, and the services that all trials of a run share."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from skillup.environments.process import Nursery
+from skillup.errors import Cancelled
+from skillup.modelserver.server import ModelServer
+from skillup.results import Failure, Status, Variant
+from skillup.spec.agent import Agent
+from skillup.spec.case import Case
+from skillup.spec.suite import Environment, InstalledSkill
+
+Keep = Literal["failed", "all", "none"]
+
+
+@dataclass(frozen=True)
+class TrialTask:
+    """One trial to be run: a plain picklable value. `obstacle` is why it cannot run, found while planning."""
+
+    case: Case
+    suite_root: Path
+    environment: Environment
+    skills: tuple[InstalledSkill, ...]
+    agent: Agent
+    engine_version: str | None
+    variant: Variant
+    trial: int
+    attempt: int
+    folder: Path
+    trial_base: Path
+    keep: Keep
+    obstacle: Failure | None = None
+
+    @property
+    def label(self) -> str:
+        """How progress and messages name it."""
+        return f"{self.case.id} · {self.agent.name}"
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A trial has come so far: `turn` of `turns` begins, or it ended with `status`."""
+
+    label: str
+    turn: int
+    turns: int
+    status: Status | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Services:
+    """What all trials of a run share. `models` starts the loopback model when it is first asked for."""
+
+    nursery: Nursery
+    models: Callable[[], ModelServer]
+    cancelled: threading.Event
+    host: Mapping[str, str]
+    tell: Callable[[Progress], None]
+
+    def pause(self, seconds: float) -> None:
+        """Waits, unless the user stops the run.
+
+        Raises:
+            Cancelled: the user stopped it.
+        """
+        if self.cancelled.wait(seconds):
+            raise Cancelled

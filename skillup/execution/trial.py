@@ -1,0 +1,300 @@
+"""One trial, from an empty folder to a saved verdict. Read this file first: everything else serves it.
+
+A trial gets a root of its own (workspace, engine home), its own address at the loopback model, and its own session.
+Each turn runs in the contract's order: render the message, run the engine, look at the workspace, verify the
+session, ask the gate, take the captures, save. What ends the conversation early is an `Ending`; what makes the trial
+impossible is a `TrialError` and becomes ERROR with its kind. Judging then reads what was saved.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from skillup.engines import ENGINES
+from skillup.engines.base import Endpoint, Engine, EngineSettings, Session, TurnRequest
+from skillup.environments.host import TrialRoot, open_trial_root
+from skillup.environments.snapshot import Snapshot, diff, take
+from skillup.environments.snapshot_log import SnapshotLog
+from skillup.errors import TrialError
+from skillup.execution.ending import after_limit, next_limit, problem_of
+from skillup.execution.grading import grade
+from skillup.execution.record import identity_of, record_turn, stamp, traffic_of
+from skillup.execution.setup import (
+    endpoint_of,
+    environment_names,
+    open_route,
+    prepare,
+    running_as_root,
+    wanted_paths,
+)
+from skillup.execution.store import TrialFolder
+from skillup.execution.task import Progress, Services, TrialTask
+from skillup.execution.turn import TurnFiles, TurnOutcome, run_turn
+from skillup.execution.variables import captured, message_of, turn_record
+from skillup.judging.gates import ask
+from skillup.masking import Masker
+from skillup.modelserver.route import Route
+from skillup.results import (
+    Ending,
+    Failure,
+    GateRecord,
+    TrialRecord,
+    TrialResult,
+    TurnRecord,
+)
+from skillup.spec.case import DEFAULT_CASE_SECONDS, Turn
+
+COMPLETED = Ending(how="completed")
+
+
+def run_trial(task: TrialTask, services: Services) -> TrialResult:
+    """Runs one trial and judges it; everything is on disk when this returns.
+
+    Raises:
+        Cancelled: the user stopped the run; the turns that had ended are on disk, the trial has no result.
+    """
+    folder = TrialFolder(task.folder, Masker(task.agent.secrets))
+    folder.save_case(task.case)
+    started = datetime.now(UTC)
+    clock = time.monotonic()
+    with ExitStack() as stack:
+        try:
+            talk = _talk(task, services, folder, stack)
+        except TrialError as error:
+            talk = Talk.impossible(Failure.of(error))
+        except OSError as error:
+            talk = Talk.impossible(Failure(kind="environment", phase="setup", message=f"the machine refused: {error}"))
+        folder.save_record(_record(task, talk, started, time.monotonic() - clock))
+        result = grade(task.folder)
+        if talk.workspace and (task.keep == "all" or (task.keep == "failed" and result.status != "PASS")):
+            folder.keep_workspace(talk.workspace)
+    return result
+
+
+def give_up(task: TrialTask, failure: Failure) -> TrialResult:
+    """Saves a trial that could not be brought to its end; what it had written stays."""
+    folder = TrialFolder(task.folder, Masker(task.agent.secrets))
+    folder.save_case(task.case)
+    folder.save_record(_record(task, Talk.impossible(failure), datetime.now(UTC), 0.0))
+    return grade(task.folder)
+
+
+@dataclass(frozen=True)
+class Talk:
+    """The conversation as it went; `workspace` is the folder to keep, None when there never was one."""
+
+    turns: tuple[TurnRecord, ...]
+    ending: Ending
+    failures: tuple[Failure, ...]
+    session_ids: tuple[str, ...] = ()
+    variable_names: tuple[str, ...] = ()
+    setup_seconds: float = 0.0
+    workspace: Path | None = None
+
+    @classmethod
+    def impossible(cls, failure: Failure) -> Talk:
+        """No turn could be run."""
+        return cls((), Ending(how="error", reason=failure.message), (failure,))
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a trial's turns take place; the same for all of them."""
+
+    task: TrialTask
+    services: Services
+    folder: TrialFolder
+    root: TrialRoot
+    engine: Engine
+    settings: EngineSettings
+    endpoint: Endpoint
+    route: Route | None
+    variables: Mapping[str, str]
+    log: SnapshotLog
+
+
+@dataclass(frozen=True)
+class State:
+    """What one turn hands to the next."""
+
+    session: Session
+    values: Mapping[str, str]
+    snapshot: Snapshot
+    seconds_left: float
+
+
+@dataclass(frozen=True)
+class Step:
+    """One turn that was tried: its record, the state after it, and what it ended, if anything."""
+
+    record: TurnRecord
+    state: State
+    ending: Ending | None = None
+    failure: Failure | None = None
+
+
+def _talk(task: TrialTask, services: Services, folder: TrialFolder, stack: ExitStack) -> Talk:
+    """Sets the trial up and holds the conversation."""
+    if task.obstacle is not None:
+        return Talk.impossible(task.obstacle)
+    clock = time.monotonic()
+    engine = ENGINES[task.agent.engine]
+    root = stack.enter_context(open_trial_root(task.trial_base))
+    variables = prepare(task, services, engine, root)
+    route = stack.enter_context(open_route(task, services, root))
+    log = stack.enter_context(SnapshotLog(folder.path, folder.masker.data, wanted_paths(task)))
+    snapshot = take(root.workspace, keep=log.keep, wanted=log.wanted)
+    log.save(0, snapshot)
+    settings = engine.settings.model_validate(task.agent.settings)
+    place = Place(task, services, folder, root, engine, settings, endpoint_of(task, route), route, variables, log)
+    session = Session(str(uuid.uuid4()) if engine.assigns_session_id else None)
+    state = State(
+        session, dict(task.case.vars), snapshot, task.case.constraints.timeout_seconds or DEFAULT_CASE_SECONDS
+    )
+    setup_seconds = time.monotonic() - clock
+    turns, ending, failures = _converse(place, state)
+    if route is not None:
+        folder.save_requests(route.requests)
+    ids = tuple(dict.fromkeys(turn.session_id for turn in turns if turn.session_id))
+    return Talk(turns, ending, failures, ids, environment_names(variables), setup_seconds, root.workspace)
+
+
+def _converse(place: Place, state: State) -> tuple[tuple[TurnRecord, ...], Ending, tuple[Failure, ...]]:
+    """Turn after turn, until the last one or until something ends it."""
+    case = place.task.case
+    records: list[TurnRecord] = []
+    failures: list[Failure] = []
+    ending = COMPLETED
+    for number, turn in enumerate(case.turns, start=1):
+        if ending is not COMPLETED:
+            records.append(TurnRecord(number=number, content=turn.content, status="skipped", reason=ending.reason))
+            continue
+        delay = case.turn_delay if turn.turn_delay is None else turn.turn_delay
+        place.services.pause(delay if delay and number > 1 else 0)
+        place.services.tell(Progress(place.task.label, number, len(case.turns)))
+        step = _play(place, number, turn, state)
+        records.append(step.record)
+        state = step.state
+        ending = step.ending or COMPLETED
+        failures += [step.failure] if step.failure else []
+    return tuple(records), ending, tuple(failures)
+
+
+def _play(place: Place, number: int, turn: Turn, state: State) -> Step:
+    """One turn in the contract's order; it is on disk when this returns."""
+    files = TurnFiles(*(place.root.scratch / f"{number}.{name}" for name in ("in", "out", "err")))
+    seen = len(place.route.requests) if place.route else 0
+    try:
+        content = message_of(turn, state.values)
+        limit = next_limit(number, turn, place.task.agent, state.seconds_left)
+        request = TurnRequest(
+            content,
+            turn.slash_command,
+            state.session,
+            place.root.workspace,
+            place.root.home,
+            place.endpoint,
+            place.settings,
+            running_as_root(),
+        )
+        outcome = run_turn(
+            place.engine,
+            request,
+            number=number,
+            files=files,
+            variables=place.variables,
+            limit=limit,
+            nursery=place.services.nursery,
+            cancelled=place.services.cancelled,
+        )
+    except TrialError as error:
+        error.turn = number
+        step = _stopped(TurnRecord(number=number, content=turn.content, status="error"), state, error)
+        place.folder.save_turn(step.record, None)
+        return step
+    snapshot = take(place.root.workspace, state.snapshot, keep=place.log.keep, wanted=place.log.wanted)
+    place.log.save(number, snapshot)
+    record = record_turn(
+        number,
+        content,
+        outcome,
+        diff(state.snapshot, snapshot),
+        policy=place.engine.policy(request),
+        traffic=traffic_of(place.route.requests[seen:]) if place.route else None,
+    )
+    session = Session(state.session.id or next(iter(outcome.stream.session_ids), None), started=True)
+    left = state.seconds_left - outcome.ended.duration_seconds
+    after = replace(state, session=session, snapshot=snapshot, seconds_left=left)
+    step = _conclude(place, turn, outcome, record, after)
+    place.folder.save_turn(step.record, (files.stdout, files.stderr))
+    return step
+
+
+def _conclude(place: Place, turn: Turn, outcome: TurnOutcome, record: TurnRecord, state: State) -> Step:
+    """What the turn means for the conversation: fault, limit, gate, captures, in this order."""
+    number, case = record.number, place.task.case
+    problem = problem_of(outcome, state.session, number)
+    if problem is None and outcome.limit is not None:
+        limited = after_limit(outcome, outcome.limit, number, case.constraints.on_limit)
+        if isinstance(limited, Ending):
+            status = "timed_out" if outcome.limit.name.endswith("_seconds") else "limit"
+            update = {"status": status, "reason": limited.reason, "limit": outcome.limit.name}
+            return Step(record.model_copy(update=update), state, limited)
+        problem = limited
+    if problem is not None:
+        return _stopped(record, state, problem)
+    answer = record.response or ""
+    if turn.post_condition is not None:
+        gate = turn.post_condition
+        found = ask(gate, answer, turn=number, ignore_case=bool(case.ignore_case))
+        record = record.model_copy(
+            update={"gate": GateRecord(state=found.state, on_fail=gate.on_fail, evidence=found.evidence)}
+        )
+        if found.state != "met":
+            reason = f"the gate of turn {number} did not hold: {found.evidence}"
+            if gate.on_fail == "fail":
+                failed = record.model_copy(update={"status": "failed", "reason": reason})
+                return Step(failed, state, Ending(how="gate_failed", turn=number, reason=reason))
+            return Step(record, state, Ending(how="gate_skipped", turn=number, reason=reason))
+    taken = captured(turn.capture, turn_record(answer, record.messages, record.usage, record.changes), number)
+    record = record.model_copy(update={"captures": taken.values})
+    state = replace(state, values={**state.values, **{value.variable: value.value for value in taken.values}})
+    if taken.error is not None:
+        return _stopped(record, state, taken.error)
+    return Step(record, state, taken.ending)
+
+
+def _stopped(record: TurnRecord, state: State, error: TrialError) -> Step:
+    """The turn with the fault that ended the trial; what it did before stays in its record."""
+    stopped = record.model_copy(update={"status": "error", "reason": f"{error.kind}: {error.message}"})
+    ending = Ending(how="error", turn=record.number, reason=error.message)
+    return Step(stopped, state, ending, Failure.of(error))
+
+
+def _record(task: TrialTask, talk: Talk, started: datetime, seconds: float) -> TrialRecord:
+    return TrialRecord(
+        case_id=task.case.id,
+        title=task.case.title,
+        configuration=task.variant,
+        trial=task.trial,
+        attempt=task.attempt,
+        agent=identity_of(task, talk.variable_names),
+        continuity="resumed",
+        execution_mode="multi_turn" if len(task.case.turns) > 1 else "single_turn",
+        skills=tuple(skill.name for skill in task.skills),
+        started_at=stamp(started),
+        duration_ms=round(seconds * 1000),
+        setup_ms=round(talk.setup_seconds * 1000),
+        ending=talk.ending,
+        turns=talk.turns,
+        turns_total=len(task.case.turns),
+        session_ids=talk.session_ids,
+        failures=talk.failures,
+        hidden_tools=tuple(sorted(ENGINES[task.agent.engine].hidden_tools)) if task.agent.engine in ENGINES else (),
+    )

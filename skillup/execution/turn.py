@@ -1,0 +1,202 @@
+"""One turn on the real CLI: start the process, read its stream as it grows, end it, say how it ended.
+
+The same for every engine. What comes out is data; only what makes the trial impossible is raised.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from skillup.engines.base import Engine, EngineFault, TurnRequest
+from skillup.environments.process import (
+    Command,
+    Ended,
+    ExecutableNotFoundError,
+    Nursery,
+    ProcessError,
+    Running,
+)
+from skillup.errors import Cancelled, TrialError
+from skillup.execution.stream import TurnStream
+
+POLL_SECONDS = 0.05
+"""How often the growing output is looked at; the end of the process wakes us at once."""
+
+STALL_SECONDS = 60.0
+"""An agent that shows no sign of work for so long (or for half of a shorter limit) is waiting, not working."""
+
+_TAIL_BYTES = 4000
+_READ_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The limit that holds for a turn: seconds, its name in results, and the key that raises it."""
+
+    seconds: float
+    name: str
+    key: str
+
+
+@dataclass(frozen=True)
+class TurnFiles:
+    """Where a turn's standard streams go."""
+
+    stdin: Path
+    stdout: Path
+    stderr: Path
+
+
+@dataclass(frozen=True)
+class TurnOutcome:
+    """How a turn ended. `limit` is set when one was reached; `at_work` says whether the agent was working then."""
+
+    stream: TurnStream
+    ended: Ended
+    fault: EngineFault | None
+    limit: Limit | None
+    at_work: bool
+    tail: str
+
+
+def run_turn(
+    engine: Engine,
+    request: TurnRequest,
+    *,
+    number: int,
+    files: TurnFiles,
+    variables: Mapping[str, str],
+    limit: Limit,
+    nursery: Nursery,
+    cancelled: threading.Event,
+) -> TurnOutcome:
+    """Runs one turn to its end; afterwards nothing that it started is alive.
+
+    Raises:
+        TrialError: `engine_missing`, `environment`: the CLI cannot be started.
+        Cancelled: the user stopped the run; the turn was ended.
+    """
+    invocation = engine.invocation(request)
+    files.stdin.write_text(invocation.stdin, encoding="utf-8", newline="")
+    command = Command(invocation.argv, {**variables, **invocation.env}, request.workspace, files.stdin)
+    started = time.monotonic()
+    try:
+        running = nursery.start(command, stdout=files.stdout, stderr=files.stderr, deadline_seconds=limit.seconds)
+    except ExecutableNotFoundError as error:
+        raise TrialError(
+            "engine_missing",
+            str(error),
+            turn=number,
+            hint="install the CLI, or name it in `settings: {binary: …}`",
+        ) from error
+    except ProcessError as error:
+        raise TrialError("environment", f"the CLI cannot be started: {error}", turn=number) from error
+    reader = _StreamReader(engine, request.workspace, TurnStream(number), files.stdout, started)
+    try:
+        ended, before = _follow(running, reader, limit, cancelled)
+    except ProcessError as error:
+        raise TrialError("environment", f"the CLI's supervisor was lost: {error}", turn=number) from error
+    if ended.how == "cancelled":
+        raise Cancelled
+    return _outcome(engine, reader.stream, ended, before, files, limit)
+
+
+@dataclass(frozen=True)
+class _Doing:
+    """What the agent was doing the last time we looked before its time was up."""
+
+    at_work: bool = False
+    trouble: EngineFault | None = None
+
+
+def _follow(running: Running, reader: _StreamReader, limit: Limit, cancelled: threading.Event) -> tuple[Ended, _Doing]:
+    """Reads along until the process and all that it started are gone."""
+    doing = _Doing()
+    window = min(STALL_SECONDS, limit.seconds / 2)
+    asked = False
+    try:
+        while True:
+            ended = running.wait(POLL_SECONDS)
+            reader.read()
+            if ended is not None:
+                reader.finish()
+                return ended, doing
+            if reader.elapsed < limit.seconds:
+                # What comes later is the CLI's answer to being interrupted, not the agent's work.
+                doing = _Doing(reader.stream.at_work(reader.elapsed, window), reader.stream.trouble)
+            if cancelled.is_set() and not asked:
+                running.end()
+                asked = True
+    finally:
+        reader.close()
+
+
+class _StreamReader:
+    """Reads a growing file and hands each whole line to the engine."""
+
+    def __init__(self, engine: Engine, workspace: Path, stream: TurnStream, path: Path, started: float) -> None:
+        self.stream = stream
+        self._engine = engine
+        self._workspace = workspace
+        self._started = started
+        self._rest = b""
+        self._file = path.open("rb")
+
+    @property
+    def elapsed(self) -> float:
+        return time.monotonic() - self._started
+
+    def read(self) -> None:
+        """Takes in what has been written since the last look, up to the last newline."""
+        while block := self._file.read(_READ_BYTES):
+            *lines, self._rest = (self._rest + block).split(b"\n")
+            for line in lines:
+                self._take(line)
+
+    def finish(self) -> None:
+        """Takes in a last line without newline."""
+        self.read()
+        self._take(self._rest)
+        self._rest = b""
+
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+
+    def _take(self, line: bytes) -> None:
+        if not line.strip():
+            return
+        try:
+            events = self._engine.events(line, self._workspace)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            # A line from outside may be anything; what is whole is used, damage is noted.
+            self.stream.damaged(line, f"{type(error).__name__}: {error}"[:120])
+            return
+        for event in events:
+            self.stream.add(event, self.elapsed)
+
+
+def _outcome(
+    engine: Engine, stream: TurnStream, ended: Ended, before: _Doing, files: TurnFiles, limit: Limit
+) -> TurnOutcome:
+    tail = _end_of(files.stderr) or _end_of(files.stdout)
+    finished = stream.finished
+    if ended.how == "deadline" and (finished is None or finished.fault is not None):
+        return TurnOutcome(stream, ended, before.trouble, limit, before.at_work, tail)
+    if finished is None:
+        fault = engine.explain(ended.exit_code, ended.signal, _end_of(files.stdout), _end_of(files.stderr))
+        return TurnOutcome(stream, ended, fault, None, at_work=True, tail=tail)
+    if finished.limit:
+        own = Limit(ended.duration_seconds, finished.limit, "`settings` of the agent's profile")
+        return TurnOutcome(stream, ended, None, own, at_work=True, tail=tail)
+    return TurnOutcome(stream, ended, stream.fault, None, at_work=True, tail=tail)
+
+
+def _end_of(path: Path) -> str:
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
+        return file.read().decode("utf-8", errors="replace").strip()

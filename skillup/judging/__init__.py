@@ -1,0 +1,1 @@
+"""From saved evidence to a verdict."""

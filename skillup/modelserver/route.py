@@ -1,0 +1,86 @@
+"""One trial's way into the server: its secret address, where its replies come from, and what it has asked."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from skillup.modelserver.source import Answer, Fault, JsonObject, Source
+
+_PREFIX_BYTES = 16
+"""Randomness of a prefix: nobody on this machine guesses another trial's address."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRequest:
+    """One request that a route received.
+
+    `path` begins below the prefix and has no query. `time` is in seconds since the epoch. `body` is parsed
+    JSON, None without one. `outcome` says in words how it was answered; `entry` and `step` (from 1) and
+    `fault` say which part of the source did.
+    """
+
+    method: str
+    path: str
+    time: float
+    body: JsonObject | None
+    outcome: str
+    entry: int | None = None
+    step: int | None = None
+    fault: Fault | None = None
+
+    @classmethod
+    def now(
+        cls,
+        method: str,
+        path: str,
+        outcome: str,
+        *,
+        body: JsonObject | None = None,
+        answer: Answer | None = None,
+    ) -> RecordedRequest:
+        """A request that has just come."""
+        if answer is None:
+            return cls(method, path, time.time(), body, outcome)
+        return cls(method, path, time.time(), body, outcome, answer.entry, answer.step, answer.fault)
+
+
+@dataclass(eq=False)
+class Route:
+    """One trial's base address and the requests that came by it. Safe for many threads."""
+
+    origin: str
+    source: Source
+    workspace: Path
+    prefix: str = field(default_factory=lambda: secrets.token_urlsafe(_PREFIX_BYTES))
+    closed: threading.Event = field(default_factory=threading.Event)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _requests: list[RecordedRequest] = field(default_factory=list, repr=False)
+    _unmatched: list[str] = field(default_factory=list, repr=False)
+
+    @property
+    def base_url(self) -> str:
+        """The address to give to the agent, without a slash at the end."""
+        return f"{self.origin}/{self.prefix}"
+
+    @property
+    def requests(self) -> tuple[RecordedRequest, ...]:
+        """All requests so far, in the order in which they were answered; readable after closing, too."""
+        with self._lock:
+            return tuple(self._requests)
+
+    @property
+    def unmatched(self) -> tuple[str, ...]:
+        """Short descriptions of the requests that the source had no answer for, in order."""
+        with self._lock:
+            return tuple(self._unmatched)
+
+    def record(self, request: RecordedRequest, *, unmatched: str | None = None) -> None:
+        """Keep a request."""
+        with self._lock:
+            self._requests.append(request)
+            if unmatched is not None:
+                self._unmatched.append(unmatched)

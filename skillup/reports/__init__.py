@@ -1,0 +1,1 @@
+"""Reports: results in, texts out. They read what was saved and nothing else."""

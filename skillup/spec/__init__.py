@@ -1,0 +1,1 @@
+"""What users write, as strict and frozen data models."""
