@@ -1,6 +1,7 @@
 """`python -P -m skillup.builtin_agent`: one turn; the prompt on stdin, events on stdout, an exit code."""
 
 import argparse
+import gc
 import math
 import os
 import re
@@ -59,14 +60,18 @@ class _Ending:
 
 def main() -> int:
     """Run one turn and return the exit code: 0 done, 1 error, 2 called wrongly, 128 + signal interrupted."""
+    # A finalizer that the collector runs could swallow an interruption during a long wait; one turn is too short to
+    # need it.
+    gc.disable()
     interrupts = Interrupts()
     events = Events(sys.stdout.fileno(), interrupts.held)
     progress = Progress()
     try:
         interrupts.install()
         ending = _ending(_parser().parse_args(), interrupts, events, progress)
-        interrupts.ignore()
+        interrupts.settle()
     except Interrupted as interruption:
+        interrupts.settle()
         ending = _Ending(128 + interruption.number, "interrupted", str(interruption))
     try:
         if ending.reason is not None:
@@ -129,10 +134,8 @@ def _turn(arguments: argparse.Namespace, interrupts: Interrupts, events: Events,
     api_key = _api_key()
     home: Path = cwd / arguments.home
     skills = find_skills(home)
-    if arguments.resume:
-        session = resume_session(home, arguments.resume)
-    else:
-        session = start_session(home, arguments.session_id)
+    resumed: str | None = arguments.resume
+    session = resume_session(home, resumed) if resumed else start_session(home, arguments.session_id)
     events.emit(
         "session",
         session_id=session.session_id,

@@ -213,10 +213,9 @@ def _refusal(response: http.client.HTTPResponse) -> ModelError:
         text = str(json.loads(text)["error"]["message"])
     except (ValueError, LookupError, TypeError, RecursionError):
         text = text.strip() or response.reason
-    if status < 300:  # some success, but not the one that carries a reply
-        fault = _MALFORMED
-    else:
-        fault = _BY_STATUS.get(status, _OTHER_5XX if status >= 500 else _OTHER_STATUS)
+    other = _OTHER_5XX if status >= 500 else _OTHER_STATUS
+    # A success that is not 200 carries no reply.
+    fault = _MALFORMED if status < 300 else _BY_STATUS.get(status, other)
     return ModelError(
         fault,
         f"the model API answered {status}: {text[:MESSAGE_CHARACTERS]}",

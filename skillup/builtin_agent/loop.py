@@ -15,6 +15,7 @@ from skillup.builtin_agent.anthropic import MessagesClient, ModelError, Reply, U
 from skillup.builtin_agent.sessions import INTERRUPTED, Session, Skill
 from skillup.builtin_agent.tools import TOOLS, Toolbox, ToolResult
 
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # The most that every current Claude model accepts; a longer answer ends with stop_reason max_tokens.
 MAX_TOKENS = 8192
 # The first wait is below what anybody notices, the third is long enough for a server to come back.
@@ -41,43 +42,51 @@ class Interrupted(BaseException):
 
 
 class Interrupts:
-    """Turns the first SIGINT or SIGTERM into `Interrupted`, but never in the middle of a held block."""
+    """Turns the first SIGINT or SIGTERM into `Interrupted`, but never in the middle of a held block.
+
+    An exception that a handler raises is lost when Python happens to be in a finalizer (of a socket, of a child
+    process). So the signal is also remembered, and raised again at the end of the next held block.
+    """
 
     def __init__(self) -> None:
         self._holds = 0
-        self._pending: int | None = None
-        self._over = False
+        self._arrived: int | None = None
+        self._settled = False
 
     def install(self) -> None:
         """Take over both signals, also where they came in ignored (a background job of a shell)."""
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, self._arrived)
+        for number in SIGNALS:
+            signal.signal(number, self._arrive)
 
-    def ignore(self) -> None:
-        """From here on the outcome is settled and no signal changes it."""
-        self._over = True
+    def settle(self) -> None:
+        """From here on the outcome is known and no signal changes it, also while the interpreter shuts down."""
+        self._settled = True
+        for number in SIGNALS:
+            signal.signal(number, signal.SIG_IGN)
+
+    def check(self) -> None:
+        """Raise what has arrived.
+
+        Raises:
+            Interrupted: a signal arrived, and the outcome is not settled.
+        """
+        if self._arrived is not None and not self._holds and not self._settled:
+            raise Interrupted(self._arrived)
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Within the block no interruption is raised; one that arrives is raised at its end."""
+        """Within the block no interruption is raised; one that arrived is raised at its end."""
         self._holds += 1
         try:
             yield
         finally:
             self._holds -= 1
-            if self._holds == 0 and self._pending is not None:
-                self._stop(self._pending)
+            self.check()
 
-    def _arrived(self, number: int, _frame: FrameType | None) -> None:
-        if self._holds:
-            self._pending = number
-        else:
-            self._stop(number)
-
-    def _stop(self, number: int) -> None:
-        if not self._over:  # once: the way out is short and is not interrupted again
-            self._over = True
-            raise Interrupted(number)
+    def _arrive(self, number: int, _frame: FrameType | None) -> None:
+        if self._arrived is None:  # once: the way out is short and is not interrupted again
+            self._arrived = number
+            self.check()
 
 
 class OutputError(Exception):
@@ -190,7 +199,8 @@ class Turn:
         }
         attempt = 0
         while True:
-            self.progress.requests += 1
+            with self.events.held():  # its end is where a lost interruption is raised before the long wait
+                self.progress.requests += 1
             try:
                 return self.client.send(request)
             except ModelError as error:

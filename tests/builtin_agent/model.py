@@ -200,7 +200,10 @@ class Model:
 
     def _serve(self, handler: BaseHTTPRequestHandler) -> None:
         length = int(handler.headers["content-length"])
-        body = json.loads(handler.rfile.read(length)) if self._reads else {"messages": []}
+        raw = handler.rfile.read(length) if self._reads else b'{"messages": []}'
+        if self._reads and len(raw) < length:
+            raise ConnectionAbortedError("the client went away while it sent its request")
+        body = json.loads(raw)
         headers = {name.lower(): value for name, value in handler.headers.items()}
         self.received.append(Received(handler.path, headers, body, time.monotonic()))
         fault = invalid(body["messages"])
@@ -325,9 +328,7 @@ class Agent:
         which = ("--resume", resume) if resume else ("--session-id", session or str(uuid4()))
         return ("--home", str(self.home), "--model", "test-model", *which)
 
-    def turn(
-        self, prompt: str | bytes, *flags: str, session: str | None = None, resume: str | None = None
-    ) -> Finished:
+    def turn(self, prompt: str | bytes, *flags: str, session: str | None = None, resume: str | None = None) -> Finished:
         """Run one turn, in a new session unless told otherwise."""
         return self.run(prompt, *self.flags(session=session, resume=resume), *flags)
 

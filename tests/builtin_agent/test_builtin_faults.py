@@ -130,9 +130,7 @@ def test_a_retry_after_of_hours_is_cut_to_thirty_seconds(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("events_sent", [0, 1, 4, 5, 7])
-def test_a_stream_that_is_dropped_once_is_asked_for_again_and_shown_once(
-    tmp_path: Path, events_sent: int
-) -> None:
+def test_a_stream_that_is_dropped_once_is_asked_for_again_and_shown_once(tmp_path: Path, events_sent: int) -> None:
     dropped = say("the whole answer", events_sent=events_sent)
     with agent_with(tmp_path, first(1, dropped, lambda _: say("the whole answer"))) as (agent, _):
         finished = agent.turn("hi")
@@ -239,14 +237,11 @@ def test_an_error_inside_a_stream_is_classified_as_its_status_would_be(
 
 def test_a_stream_may_have_comments_unknown_events_and_other_line_ends(tmp_path: Path) -> None:
     stream = (
-        b": a comment\r\n\r\nid: 4\r\nretry: 10\r\n"
-        + START.replace(b"\n", b"\r\n")
-        + b'data: {"type":"news"}\n\n'
+        b": a comment\r\n\r\nid: 4\r\nretry: 10\r\n" + START.replace(b"\n", b"\r\n") + b'data: {"type":"news"}\n\n'
         b'data:{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}\n\n'
         b'event: content_block_delta\ndata: {"type":"content_block_delta",\n'
         b'data: "index":0,"delta":{"type":"text_delta","text":"gr\xc3\xbc\xc3\x9fe"}}\n\n'
-        b'data: {"type":"content_block_delta","index":0,"delta":{"type":"citations_delta","citation":{}}}\n\n'
-        + STOP
+        b'data: {"type":"content_block_delta","index":0,"delta":{"type":"citations_delta","citation":{}}}\n\n' + STOP
     )
     with agent_with(tmp_path, lambda _: send_bytes(stream, None)) as (agent, _):
         finished = agent.turn("hi")
@@ -298,9 +293,7 @@ def test_a_refused_connection_is_a_network_fault_that_does_not_tell_the_path(tmp
 @pytest.mark.parametrize(
     ("greeting", "kind"), [(b"SSH-2.0-OpenSSH_9.2\r\n", "output"), (b"", "network")], ids=["ssh", "hangs up"]
 )
-def test_a_server_that_speaks_no_http_is_named_as_what_it_is(
-    tmp_path: Path, greeting: bytes, kind: str
-) -> None:
+def test_a_server_that_speaks_no_http_is_named_as_what_it_is(tmp_path: Path, greeting: bytes, kind: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def greet() -> None:

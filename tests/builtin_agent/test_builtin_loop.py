@@ -240,9 +240,7 @@ def test_usage_that_one_reply_does_not_tell_is_unknown(tmp_path: Path) -> None:
     ],
     ids=["dash", "slash", "control", "emoji", "blanks", "1-megabyte"],
 )
-def test_the_prompt_reaches_the_model_as_it_is_and_the_answer_comes_back_as_it_is(
-    tmp_path: Path, prompt: str
-) -> None:
+def test_the_prompt_reaches_the_model_as_it_is_and_the_answer_comes_back_as_it_is(tmp_path: Path, prompt: str) -> None:
     with agent_with(tmp_path, lambda request: say(texts(request)[-1])) as (agent, model):
         finished = agent.turn(prompt)
     assert texts(model.requests[0]) == [prompt]
@@ -255,9 +253,7 @@ def test_skills_of_the_home_are_advertised_and_can_be_read(tmp_path: Path) -> No
         return say(results(request)[0]["content"]) if results(request) else use("read", path=path)
 
     with agent_with(tmp_path, answer) as (agent, model):
-        path = agent.skill(
-            "greet", "---\nname: greet\ndescription: Say hello well.\n---\nThe word is plover.\n"
-        )
+        path = agent.skill("greet", "---\nname: greet\ndescription: Say hello well.\n---\nThe word is plover.\n")
         finished = agent.turn("greet me")
     assert finished.of("session")[0]["skills"] == ["greet"]
     assert f"- greet: Say hello well. (file: {path})" in model.requests[0]["system"]
@@ -275,9 +271,7 @@ def test_skills_of_the_home_are_advertised_and_can_be_read(tmp_path: Path) -> No
         ("name: a", "- a: (no description) "),
     ],
 )
-def test_front_matter_is_read_in_the_forms_that_skills_use(
-    tmp_path: Path, front_matter: str, line: str
-) -> None:
+def test_front_matter_is_read_in_the_forms_that_skills_use(tmp_path: Path, front_matter: str, line: str) -> None:
     with agent_with(tmp_path, lambda _: say("ok")) as (agent, model):
         agent.skill("folder", f"\ufeff---\n{front_matter}\n---\nbody\n")
         agent.turn("hi")
@@ -366,9 +360,7 @@ def test_version() -> None:
 
 
 def test_it_imports_nothing_but_the_standard_library() -> None:
-    code = (
-        "import sys, skillup.builtin_agent.__main__ as m; print(*{n.partition('.')[0] for n in sys.modules})"
-    )
+    code = "import sys, skillup.builtin_agent.__main__ as m; print(*{n.partition('.')[0] for n in sys.modules})"
     isolated = subprocess.run(
         [sys.executable, "-S", "-P", "-c", code],
         capture_output=True,

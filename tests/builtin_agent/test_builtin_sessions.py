@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -69,11 +71,7 @@ def test_a_resumed_turn_sends_the_whole_conversation(tmp_path: Path) -> None:
 
 def test_tool_calls_and_results_are_part_of_the_session(tmp_path: Path) -> None:
     def answer(request: Request) -> Answer:
-        return (
-            recall(request)
-            if results(request) or len(texts(request)) > 1
-            else use("bash", command="echo plover")
-        )
+        return recall(request) if results(request) or len(texts(request)) > 1 else use("bash", command="echo plover")
 
     session = str(uuid4())
     with agent_with(tmp_path, answer) as (agent, model):
@@ -156,9 +154,7 @@ def test_a_second_writer_is_refused_and_the_first_is_not_disturbed(tmp_path: Pat
         b"[" * 200_000,
     ],
 )
-def test_a_damaged_session_file_is_an_error_that_names_it_and_is_left_alone(
-    tmp_path: Path, content: bytes
-) -> None:
+def test_a_damaged_session_file_is_an_error_that_names_it_and_is_left_alone(tmp_path: Path, content: bytes) -> None:
     session = str(uuid4())
     with agent_with(tmp_path, recall) as (agent, model):
         path = agent.session_file(session)
@@ -192,7 +188,7 @@ def test_an_interruption_in_mid_tool_leaves_no_process_and_a_session_that_goes_o
         assert all(map(alive, pids))
         running.process.send_signal(number)
         finished = running.finish()
-        assert not any(map(alive, pids))
+        until(lambda: not any(map(alive, pids)), "the end of the command")
         resumed = agent.turn("two", resume=session)
     assert finished.code == code
     assert (finished.end["reason"], finished.end["text"]) == ("interrupted", None)
@@ -204,9 +200,7 @@ def test_an_interruption_in_mid_tool_leaves_no_process_and_a_session_that_goes_o
     assert resumed.end["text"] == "one | two"
     answered = {block["tool_use_id"]: block for block in results(model.requests[-1])}
     assert "is_error" not in answered["c0"]
-    assert all(
-        answered[call]["is_error"] and "interrupted" in answered[call]["content"] for call in ("c1", "c2")
-    )
+    assert all(answered[call]["is_error"] and "interrupted" in answered[call]["content"] for call in ("c1", "c2"))
     assert not (agent.workspace / "third").exists()
 
 
@@ -258,7 +252,7 @@ def test_a_second_signal_does_not_disturb_the_first(tmp_path: Path) -> None:
     assert finished.code in {130, 143}
     assert finished.end["reason"] == "interrupted"
     assert "Traceback" not in finished.stderr
-    assert not any(map(alive, pids))
+    until(lambda: not any(map(alive, pids)), "the end of the command")
 
 
 def test_an_agent_that_was_started_with_signals_ignored_can_be_interrupted(tmp_path: Path) -> None:
@@ -267,9 +261,7 @@ def test_an_agent_that_was_started_with_signals_ignored_can_be_interrupted(tmp_p
         (tmp_path / "prompt").write_text("one")
         script = f'trap "" INT; exec {" ".join(COMMAND)} {" ".join(agent.flags())} < {tmp_path}/prompt'
         variables = {"ANTHROPIC_BASE_URL": agent.url, "ANTHROPIC_API_KEY": "k", "PATH": "/usr/bin:/bin"}
-        pid = os.posix_spawn(
-            "/bin/sh", ["sh", "-c", f"cd {agent.workspace}; {script} > {tmp_path}/out"], variables
-        )
+        pid = os.posix_spawn("/bin/sh", ["sh", "-c", f"cd {agent.workspace}; {script} > {tmp_path}/out"], variables)
         until((agent.workspace / "child").exists, "the command to start")
         os.kill(pid, signal.SIGINT)
         _, status = os.waitpid(pid, 0)
@@ -301,6 +293,29 @@ def test_whenever_the_interruption_comes_the_events_are_whole_lines_and_the_sess
     results_told = [event["id"] for event in finished.of("tool_result")]
     assert results_told in (calls_told, calls_told[:-1])
     assert resumed.end["text"] == "fine"
+
+
+def test_an_interruption_that_a_finalizer_swallows_is_raised_at_the_next_safe_place() -> None:
+    """Python drops what a signal handler raises while an object is being finalized."""
+    code = """
+import signal
+from skillup.builtin_agent.loop import Interrupted, Interrupts
+interrupts = Interrupts()
+interrupts.install()
+class Finalized:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+        print("not reached")
+Finalized()
+print("swallowed")
+try:
+    with interrupts.held():
+        print("held")
+except Interrupted as interruption:
+    print(interruption)
+"""
+    shown = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, check=True, text=True)
+    assert shown.stdout.splitlines() == ["swallowed", "held", "interrupted by SIGINT"]
 
 
 def failing(status: int) -> Callable[[Request], Answer]:
