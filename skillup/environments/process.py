@@ -7,6 +7,8 @@ holds a pipe open can make us wait.
 
 Off Linux there is no subreaper: the same supervisor then ends the command's process group, and a daemon that
 left the group survives, unseen.
+
+The file is longer than others because the command, its handle and the nursery are one mechanism.
 """
 
 import contextlib

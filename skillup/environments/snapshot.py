@@ -8,6 +8,8 @@ not their work.
 A file is read again only when its status has changed. The change time is part of that status, because a program can
 set the modification time back and cannot set this one; a file that changed within the kernel's clock tick of the
 last look is read again, because a second change in that tick leaves the same status.
+
+In this order: what a snapshot is, taking one, comparing two, and the difference of one file in words.
 """
 
 import difflib

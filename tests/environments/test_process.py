@@ -1,5 +1,6 @@
 """Every process has an owner: commands start as asked, end when asked, and leave nothing alive."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -22,7 +23,7 @@ from skillup.environments.process import (
     StartFailedError,
     SupervisorLostError,
 )
-from skillup.environments.supervisor import children_by_parent, children_of
+from skillup.environments.supervisor import children_by_parent, children_of, status_of
 
 ENV = {"PATH": "/usr/local/bin:/usr/bin:/bin"}
 QUICK = Grace(interrupt=0.2, terminate=0.2)
@@ -55,7 +56,7 @@ def until(condition: Callable[[], object], seconds: float = 5.0) -> bool:
 
 def parent_of(pid: int) -> int:
     """Process id of a process's parent."""
-    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+    return status_of(pid)[1]
 
 
 @pytest.fixture
@@ -178,6 +179,11 @@ def test_a_fifo_as_stdin_is_a_live_conversation(shell: Shell, tmp_path: Path) ->
     assert ended(running).exit_code == 0
 
 
+def test_a_fifo_without_a_writer_is_at_its_end(shell: Shell, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    assert shell.run("cat", stdin=tmp_path / "fifo", deadline=5).how == "exited"
+
+
 def test_the_environment_is_the_command_s_alone(shell: Shell) -> None:
     shell.run("env", env={**ENV, "ODD": "\udcff=ü\n"})
     assert shell.stdout.read_bytes() == b"PATH=/usr/local/bin:/usr/bin:/bin\nODD=\xff=\xc3\xbc\n\n"
@@ -263,12 +269,8 @@ def test_a_missing_program_is_named(shell: Shell, tmp_path: Path, name: str) -> 
 
 def test_a_missing_working_directory_is_named(nursery: Nursery, tmp_path: Path) -> None:
     gone = tmp_path / "gone"
-    with pytest.raises(
-        StartFailedError, match=f"sh: cannot enter the working directory {gone}: No such file"
-    ):
-        nursery.run(
-            Command(("sh",), ENV, gone), stdout=tmp_path / "o", stderr=tmp_path / "e", deadline_seconds=1
-        )
+    with pytest.raises(StartFailedError, match=f"sh: cannot enter the working directory {gone}: No such file"):
+        nursery.run(Command(("sh",), ENV, gone), stdout=tmp_path / "o", stderr=tmp_path / "e", deadline_seconds=1)
 
 
 def test_files_that_cannot_be_opened_are_named(shell: Shell, tmp_path: Path) -> None:
@@ -313,7 +315,7 @@ def test_after_a_failed_start_the_next_one_works(shell: Shell) -> None:
     ids=["setsid without environment", "double fork", "nohup", "holds stdout open", "ignores INT and HUP"],
 )
 def test_what_outlives_the_root_is_ended_and_named(shell: Shell, mark: str, daemon: str) -> None:
-    outcome = shell.script(daemon.format(mark))
+    outcome = shell.script(daemon.format(mark) + "\nsleep 0.1")  # time to become what it is named after
     assert (outcome.exit_code, outcome.how) == (0, "exited")
     assert len(outcome.leftovers) == 1
     assert outcome.leftovers[0].startswith("pid ")
@@ -330,7 +332,8 @@ def test_a_leftover_that_ignores_sigterm_is_killed_after_its_grace(shell: Shell,
 
 
 def test_a_process_that_is_about_to_end_is_no_leftover(shell: Shell) -> None:
-    assert shell.script("sleep 0.01 & exit 0").leftovers == ()
+    # On a crowded machine one of them may be late, not all.
+    assert () in [shell.script("sleep 0.02 & exit 0").leftovers for _ in range(5)]
 
 
 def test_a_zombie_is_no_leftover(shell: Shell, mark: str) -> None:
@@ -366,17 +369,28 @@ def test_orphans_that_end_while_the_root_runs_are_reaped(shell: Shell, mark: str
 # --- ending
 
 
+FAMILY = """
+import os, signal, sys, time
+root = os.fork()
+name = "root" if root else "child"
+def say(number, frame):
+    print(name, signal.Signals(number).name, flush=True)
+    os._exit(9)
+signal.signal(signal.SIGINT, say)
+signal.signal(signal.SIGTERM, say)
+print(name, flush=True)
+time.sleep(60)
+"""
+
+
 def test_ending_starts_with_sigint_to_the_root_alone(shell: Shell, mark: str) -> None:
-    forever = f"while :; do sleep 0.01; done; : {mark}"
-    child = f"trap 'echo child-int' INT; trap 'echo child-term; exit' TERM; echo up; {forever}"
-    root = f'trap "echo root-int; exit 9" INT; sh -c "$0" & {forever}'
-    running = shell.start("bash", "-c", root, child, grace=Grace(1.0, 1.0))
-    assert until(lambda: shell.printed() == "up\n")
+    running = shell.start(PYTHON, "-I", "-S", "-c", FAMILY, mark, grace=Grace(1.0, 1.0))
+    assert until(lambda: sorted(shell.printed().split()) == ["child", "root"])
     running.end()
     outcome = ended(running)
     assert (outcome.exit_code, outcome.how) == (9, "cancelled")
-    assert shell.printed().split() == ["up", "root-int", "child-term"]
-    assert len(outcome.leftovers) >= 1
+    assert shell.printed().splitlines()[2:] == ["root SIGINT", "child SIGTERM"]
+    assert len(outcome.leftovers) == 1
 
 
 def test_a_root_that_ends_its_own_tools_on_sigint_leaves_nothing(shell: Shell, mark: str) -> None:
@@ -385,7 +399,7 @@ def test_a_root_that_ends_its_own_tools_on_sigint_leaves_nothing(shell: Shell, m
     running.end()
     outcome = ended(running)
     assert (outcome.exit_code, outcome.how, outcome.leftovers) == (0, "cancelled", ())
-    assert outcome.duration_seconds < 1
+    assert outcome.duration_seconds < 5
 
 
 def test_a_tree_that_ignores_sigint_gets_sigterm(shell: Shell, mark: str) -> None:
@@ -406,8 +420,18 @@ def test_a_tree_that_ignores_everything_is_killed_after_both_graces(shell: Shell
     running.end()
     outcome = ended(running)
     assert alive(mark) == []
-    assert (outcome.signal, outcome.how) == (signal.SIGKILL, "cancelled")
+    assert (outcome.signal, outcome.how, outcome.leftovers) == (signal.SIGKILL, "cancelled", ())
     assert 0.4 <= time.monotonic() - begin < 2
+
+
+def test_root_and_leftovers_share_one_grace_after_sigterm(shell: Shell, mark: str) -> None:
+    text = f"trap '' INT; (trap '' TERM; exec sleep {mark}) & echo up; exec sleep {mark}"
+    running = shell.start("sh", "-c", text, grace=Grace(0.1, 1.0))
+    assert until(lambda: shell.printed() == "up\n")
+    begin = time.monotonic()
+    running.end()
+    assert ended(running).signal == signal.SIGTERM
+    assert 1.1 <= time.monotonic() - begin < 2.0
 
 
 def test_a_stopped_process_is_ended_too(shell: Shell, mark: str) -> None:
@@ -424,7 +448,7 @@ def test_kill_gives_no_grace(shell: Shell, mark: str) -> None:
     running.end()
     assert running.wait(0.1) is None
     running.kill()
-    outcome = ended(running, within=2)
+    outcome = ended(running, within=10)
     assert alive(mark) == []
     assert (outcome.signal, outcome.how) == (signal.SIGKILL, "cancelled")
 
@@ -438,11 +462,11 @@ def test_end_names_the_reason_it_was_given(shell: Shell, mark: str) -> None:
 
 def test_a_deadline_is_kept_though_nobody_waits(shell: Shell, mark: str) -> None:
     running = shell.start("sleep", mark, deadline=0.3)
-    assert until(lambda: alive(mark), 0.2)  # its command line appears a moment after its start
-    assert until(lambda: not alive(mark), 2)
+    time.sleep(0.3)
+    assert until(lambda: not alive(mark))
     outcome = ended(running)
     assert (outcome.signal, outcome.how) == (signal.SIGINT, "deadline")
-    assert 0.3 <= outcome.duration_seconds < 1.5
+    assert 0.3 <= outcome.duration_seconds < 3
 
 
 def test_what_ended_by_itself_was_not_cancelled(shell: Shell) -> None:
@@ -584,30 +608,34 @@ with Nursery() as nursery:
 """
 
 
-def harness(folder: Path, mark: str) -> "subprocess.Popen[str]":
-    """A process that starts four trees and then does nothing."""
-    return subprocess.Popen(
+@contextlib.contextmanager
+def harness(folder: Path, mark: str) -> "Iterator[subprocess.Popen[str]]":
+    """A process that has started four trees and then does nothing; killed in the end."""
+    with subprocess.Popen(
         [PYTHON, "-c", HARNESS, str(folder), mark],
         stdout=subprocess.PIPE,
         text=True,
         cwd=Path(__file__).parents[2],
         start_new_session=True,
-    )
+    ) as process:
+        try:
+            assert until(lambda: len(alive(mark)) == 1 + 4 * 4)
+            yield process
+        finally:
+            process.kill()
 
 
 def test_when_the_harness_is_killed_its_trees_end(tmp_path: Path, mark: str) -> None:
     with harness(tmp_path, mark) as process:
-        assert until(lambda: len(alive(mark)) == 1 + 4 * 4)
         ours = owners(process.pid)
         assert len(ours) == 5
         process.kill()
-    assert until(lambda: not alive(mark), 3)
+    assert until(lambda: not alive(mark))
     assert until(lambda: not any(command_line(pid) for pid in ours))
 
 
 def test_control_c_reaches_the_harness_and_not_the_commands(tmp_path: Path, mark: str) -> None:
     with harness(tmp_path, mark) as process:
-        assert until(lambda: len(alive(mark)) == 1 + 4 * 4)
         os.killpg(process.pid, signal.SIGINT)
         assert process.communicate(timeout=10)[0] == "interrupted\n"
         assert process.returncode == 0
@@ -630,7 +658,7 @@ def test_when_a_supervisor_is_killed_its_tree_is_killed_and_the_caller_told(shel
     for _ in range(2):
         with pytest.raises(SupervisorLostError, match="killed from outside"):
             running.wait(5)
-    assert until(lambda: not alive(mark), 2)
+    assert until(lambda: not alive(mark))
     assert shell.script("exit 5").exit_code == 5
 
 
@@ -639,7 +667,7 @@ def test_a_killed_nursery_loses_no_command_and_is_replaced(shell: Shell, mark: s
     supervisor = parent_of(running.pid)
     nursery = parent_of(supervisor)
     os.kill(nursery, signal.SIGKILL)
-    assert until(lambda: not command_line(nursery))
+    assert until(lambda: status_of(nursery)[0] in "ZX")
     other = Shell(shell.nursery, shell.folder)
     other.stdout = shell.folder / "other"
     assert other.script("exit 6").exit_code == 6

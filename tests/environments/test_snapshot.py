@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -175,6 +176,13 @@ def test_text_is_kept_when_it_is_read_and_only_then(tmp_path: Path) -> None:
     second = take(tmp_path, first, again)
     assert again.contents == {"text": b"changed"}
     assert second.entries["binary"] is first.entries["binary"]
+
+
+def test_a_file_as_young_as_the_last_snapshot_is_read_again(tmp_path: Path) -> None:
+    write(tmp_path / "file", "x")
+    read = Read()
+    take(tmp_path, take(tmp_path), read)
+    assert read.contents == {"file": b"x"}
 
 
 def test_wanted_files_are_kept_whatever_they_hold(tmp_path: Path) -> None:
@@ -381,17 +389,39 @@ def test_what_cannot_be_read_is_noted_and_not_called_deleted(unprivileged: Path)
     assert diff(before, hidden) == Changes(complete=False)
 
 
-def test_four_scans_at_once_agree(tmp_path: Path) -> None:
+def test_what_could_not_be_read_is_tried_again(tmp_path: Path) -> None:
+    write(tmp_path / "file", "x")
+    settle()
+    good = take(tmp_path)
+    failed = replace(good.entries["file"], digest=None, note="unreadable")
+    assert take(tmp_path, replace(good, entries={"file": failed})).entries == good.entries
+
+
+def test_four_scans_at_once_take_turns_and_agree(tmp_path: Path) -> None:
     for number in range(300):
         write(tmp_path / f"{number % 7}" / f"{number}", str(number))
     settle()
     found: list[Snapshot] = []
-    threads = [threading.Thread(target=lambda: found.append(take(tmp_path))) for _ in range(4)]
+    reading = threading.Lock()
+    overlaps: list[str] = []
+
+    def keep(path: str, content: bytes, digest: str) -> None:  # noqa: ARG001 - the signature is given
+        if not reading.acquire(blocking=False):
+            overlaps.append(path)
+            return
+        time.sleep(0.02 if path == "0/0" else 0)
+        reading.release()
+
+    def scan() -> None:
+        found.append(take(tmp_path, keep=keep))
+
+    threads = [threading.Thread(target=scan) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert len(found) == 4
+    assert overlaps == []  # together they would take twice as long
     assert all(snapshot.entries == found[0].entries for snapshot in found)
 
 
