@@ -23,7 +23,7 @@ def expected_errors() -> Iterator[None]:
     try:
         yield
     except InputError as error:
-        from skillup.loading.faults import render_faults  # noqa: PLC0415 - brings pydantic, which an error alone needs
+        from skillup.loading.rendering import render_faults
 
         click.echo(render_faults(error.faults), err=True)
         count = len(error.faults)
