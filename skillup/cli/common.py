@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,6 +32,12 @@ def expected_errors() -> Iterator[None]:
     except SkillupError as error:
         click.echo(error.message + (f"\n{error.hint}" if error.hint else ""), err=True)
         sys.exit(BAD_INPUT)
+
+
+def show_warnings(warnings: Iterable[str]) -> None:
+    """Prints warnings on stderr, each once and in its order."""
+    for warning in dict.fromkeys(warnings):
+        click.echo(f"warning: {warning}", err=True)
 
 
 def suite_arguments(command: _F) -> _F:

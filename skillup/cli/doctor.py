@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
+from pathlib import Path
 
 import click
 
@@ -14,22 +16,41 @@ from skillup.cli.common import expected_errors
 def command() -> None:
     """Show which engines are installed here, whether they could log in, and whether trials can be isolated."""
     with expected_errors():
-        from skillup.engines import ENGINES  # noqa: PLC0415 - the command line starts without it
-        from skillup.environments.host import ROOT_VARIABLE, instructions_above, trial_base  # noqa: PLC0415
-        from skillup.environments.process import Nursery  # noqa: PLC0415
-        from skillup.execution.plan import engine_version  # noqa: PLC0415
+        from skillup.engines import ENGINES
+        from skillup.environments.host import ROOT_VARIABLE, instructions_above, trial_base
+        from skillup.environments.process import Nursery
+        from skillup.execution.plan import engine_version
 
         host = dict(os.environ)
         with Nursery() as nursery:
             for name, engine in ENGINES.items():
                 version, failure = engine_version(engine, {}, host, nursery)
-                found = version if failure is None else f"missing: {failure.message}"
-                held = [variable for variable in engine.credentials if variable in host]
-                key = f"credential in {', '.join(held)}" if held else "no credential (scripted models need none)"
-                click.echo(f"{name:<12} {found}\n{'':<12} {key}")
+                if failure is None:
+                    _line(name, str(version))
+                elif failure.kind == "engine_missing":
+                    _line(name, f"missing: there is no `{engine.version_argv(engine.settings())[0]}` on the PATH")
+                    _line("", "install it, or name it in an agent profile: `settings: {binary: /path/to/it}`")
+                else:
+                    _line(name, f"unusable: {failure.message}")
+                held = [f"${variable}" for variable in engine.credentials if host.get(variable)]
+                logins = [f"~/{source}" for source, _ in engine.login_files if (Path.home() / source).is_file()]
+                if held:
+                    _line("", f"credential: {', '.join(held)}")
+                if logins:
+                    _line("", f"login: {', '.join(logins)}; a profile with `login: copy` uses it")
+                if not held and not logins:
+                    _line("", f"no credential in {' or '.join(engine.credentials)}; scripted models need none")
+        git = shutil.which("git")
+        _line("git", git or "missing: cases with `context: {git: {init: true}}` need it")
         base = trial_base(host)
         above = instructions_above(base)
-        state = f"unusable: {above[0]} lies above it; set {ROOT_VARIABLE}" if above else "ok"
-        click.echo(f"{'trial root':<12} {base}: {state}")
-        owned = "whole trees are ended" if sys.platform == "linux" else "process groups only (no subreaper here)"
-        click.echo(f"{'processes':<12} {owned}")
+        unusable = f"unusable: agents would read {above[0]}; set {ROOT_VARIABLE} to another folder" if above else "ok"
+        _line("trial root", f"{base}: {unusable}")
+        owned = (
+            "whole process trees are ended" if sys.platform == "linux" else "process groups only (no subreaper here)"
+        )
+        _line("processes", owned)
+
+
+def _line(name: str, text: str) -> None:
+    click.echo(f"{name:<12} {text}")

@@ -13,10 +13,11 @@ from skillup.cli.common import expected_errors, suite_arguments
 @click.command("list-cases")
 @suite_arguments
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(paths: tuple[Path, ...], allowed: tuple[Path, ...], as_json: bool) -> None:  # noqa: FBT001 - click passes by name
+def command(paths: tuple[Path, ...], allowed: tuple[Path, ...], as_json: bool) -> None:
     """List the cases that a run would run: id, turns, checks, title."""
     with expected_errors():
-        from skillup.loading.native import load_suites  # noqa: PLC0415 - the command line starts without it
+        from skillup.loading.native import load_suites
+        from skillup.loading.rendering import printable
 
         cases = [case for suite in load_suites(paths, allowed) for case in suite.cases]
     rows = [
@@ -34,4 +35,9 @@ def command(paths: tuple[Path, ...], allowed: tuple[Path, ...], as_json: bool) -
         return
     width = max(len(str(row["id"])) for row in rows)
     for row in rows:
-        click.echo(f"{row['id']:<{width}}  {row['turns']} turns  {row['checks']} checks  {row['title']}".rstrip())
+        numbers = f"{_count(row['turns'], 'turn'):>9}  {_count(row['checks'], 'check'):>9}"
+        click.echo(f"{row['id']:<{width}}  {numbers}  {printable(str(row['title']))}".rstrip())
+
+
+def _count(number: object, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from skillup.errors import Fault, InputError
+from skillup.loading.document import Document
 from skillup.loading.faults import faults_from_validation
 from skillup.loading.paths import shown
+from skillup.loading.spelling import closest
 from skillup.loading.yamlfile import read_yaml
-from skillup.spec.agent import REFERENCE, SCRIPTED, Agent, AgentProfile, ModelChoice, is_secret
+from skillup.spec.agent import LATER_ENGINES, REFERENCE, SCRIPTED, Agent, AgentProfile, ModelChoice, is_secret
+from skillup.spec.problems import quoted
 from skillup.spec.suite import EngineChoice
 
 _PACKAGE = Path(__file__).resolve().parents[1]
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
+
+
+@dataclass(frozen=True)
+class LoadedProfile:
+    """A profile and where it came from; `document` is None for an engine that was named without a profile."""
+
+    name: str
+    profile: AgentProfile
+    source: str
+    path: Path | None = None
+    document: Document | None = None
 
 
 def shipped_folder() -> Path:
@@ -34,13 +51,14 @@ def known_profiles(folders: Sequence[Path]) -> dict[str, Path]:
     """Profile files by name; the first folder wins."""
     found: dict[str, Path] = {}
     for folder in folders:
-        for path in sorted(folder.glob("*.y*ml")):
-            found.setdefault(path.stem, path)
+        for path in sorted(folder.iterdir()):
+            if path.suffix in (".yaml", ".yml") and not path.name.startswith("."):
+                found.setdefault(path.stem, path)
     return found
 
 
-def load_profile(named: str, folders: Sequence[Path], engines: Iterable[str]) -> tuple[str, AgentProfile, str]:
-    """The agent's name, its profile, and where it came from.
+def load_profile(named: str, folders: Sequence[Path], engines: Iterable[str], at: Fault) -> LoadedProfile:
+    """The profile of that name or file; `at` is a fault at the place that names it, with message and hint to come.
 
     Raises:
         InputError: there is no such profile, or it is faulty.
@@ -49,51 +67,63 @@ def load_profile(named: str, folders: Sequence[Path], engines: Iterable[str]) ->
     if named in profiles:
         path = profiles[named]
     elif named in known:
-        return named, AgentProfile(engine=named), "built in"
+        return LoadedProfile(named, AgentProfile(engine=named), "built in")
     elif "/" in named or named.endswith((".yaml", ".yml")):
         path = Path(named)
+    elif named in LATER_ENGINES:
+        message = f"the engine {named} is part of the format but not supported yet"
+        raise InputError([replace(at, message=message, hint=f"there are: {', '.join(known)}")])
     else:
-        names = sorted({*profiles, *known})
-        close = get_close_matches(named, names, n=1)
-        hint = f'did you mean "{close[0]}"?' if close else f"there are: {', '.join(names)}; or name a file"
-        raise InputError([Fault("--agent", 0, 0, "", f'there is no agent "{named}"', hint)])
-    document = read_yaml(path, shown(path))
+        raise InputError([_unknown("agent", named, sorted({*profiles, *known}), at, "; or name a profile's file")])
+    document = read_yaml(path, shown(path.absolute()))
     try:
         profile = AgentProfile.model_validate(document.data)
     except ValidationError as error:
         raise InputError(faults_from_validation(error, document, AgentProfile)) from None
+    if not _NAME.match(path.stem):
+        message = f"the agent's name is the file's, and {quoted(path.stem)} cannot name a folder"
+        raise InputError([document.fault((), message, hint="rename the file: letters, digits, `.`, `_` and `-`")])
+    if profile.engine in LATER_ENGINES and profile.engine not in known:
+        message = f"the engine {profile.engine} is part of the format but not supported yet"
+        raise InputError([document.fault(("engine",), message, hint=f"there are: {', '.join(known)}")])
     if profile.engine not in known:
-        close = get_close_matches(profile.engine, known, n=1)
-        hint = f'did you mean "{close[0]}"?' if close else f"there are: {', '.join(known)}"
-        raise InputError([document.fault(("engine",), f'there is no engine "{profile.engine}"', hint=hint)])
-    return path.stem, profile, shown(path)
+        raise InputError([_unknown("engine", profile.engine, known, document.fault(("engine",), ""))])
+    return LoadedProfile(path.stem, profile, shown(path.absolute()), path.absolute(), document)
+
+
+def _unknown(what: str, named: str, known: Sequence[str], at: Fault, more: str = "") -> Fault:
+    meant = closest(named, known)
+    hint = f"did you mean {quoted(meant)}?" if meant else f"there are: {', '.join(known)}{more}"
+    return replace(at, message=f"there is no {what} {quoted(named)}", hint=hint)
 
 
 def resolve_agent(
-    name: str,
-    profile: AgentProfile,
-    source: str,
+    loaded: LoadedProfile,
     *,
     suite_engine: EngineChoice | None,
     model: str | None,
     host: Mapping[str, str],
-    withheld: Iterable[str],
+    credentials: Sequence[str],
+    addresses: Sequence[str],
 ) -> Agent:
     """The agent as it will be used.
 
     The model is the command line's, else the profile's, else the suite's where it is scripted or meant for the same
-    engine. `${NAME}` must exist on the host; a name with null is passed if it does. `withheld` are the engine's
-    credential variables: with a scripted model none of them is passed.
+    engine. `${NAME}` must exist on the host; a name with null is passed if it does. `credentials` and `addresses` are
+    the engine's variables: with a scripted model none of them is passed, and without a profile all that the host has.
     """
+    profile = loaded.profile
     choice = profile.model or _suite_model(profile, suite_engine) or ModelChoice()
     if model is not None:
         choice = ModelChoice(
             provider=choice.provider, name=model, base_url=None if model == SCRIPTED else choice.base_url
         )
+    withheld = (*credentials, *addresses)
+    written_env = profile.env if loaded.document else dict.fromkeys(withheld)
     values: dict[str, str] = {}
     secrets: list[str] = []
-    missing: list[str] = []
-    for variable, written in profile.env.items():
+    missing: list[tuple[str, str]] = []
+    for variable, written in written_env.items():
         if choice.scripted and variable in withheld:
             continue
         reference = REFERENCE.match(written) if written is not None else None
@@ -101,14 +131,14 @@ def resolve_agent(
             wanted = reference.group(1) if reference else variable
             if wanted in host:
                 values[variable] = host[wanted]
-                if is_secret(variable, host[wanted]):
+                if is_secret(variable, host[wanted]) or is_secret(wanted, host[wanted]):
                     secrets.append(host[wanted])
             elif reference:
-                missing.append(wanted)
+                missing.append((variable, wanted))
         else:
             values[variable] = written
     return Agent(
-        name=name,
+        name=loaded.name,
         engine=profile.engine,
         model=choice,
         settings=profile.settings,
@@ -118,7 +148,7 @@ def resolve_agent(
         login="none" if choice.scripted else profile.login,
         permissions=profile.permissions,
         turn_seconds=profile.limits.turn_seconds,
-        source=source,
+        source=loaded.source,
     )
 
 

@@ -2,23 +2,40 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 from skillup.errors import Fault
+from skillup.loading.document import Document, KeyPath
 from skillup.loading.paths import Ground
-from skillup.loading.yamlfile import Document
-from skillup.spec.case import Case, Judge
-from skillup.spec.template import placeholders
+from skillup.loading.spelling import closest
+from skillup.spec.agent import is_secret
+from skillup.spec.case import Case
+from skillup.spec.judge import Judge
+from skillup.spec.rules import FileContains, OutputContains, Rule
+from skillup.spec.suite import SuiteFile
+from skillup.spec.template import TEMPLATE, placeholders
+
+_ROOT_OF_PATH = re.compile(r"\$\.([A-Za-z_]\w*)")
+_RECORD_PARTS = ("response", "transcript", "usage", "workspace")
+_MENTION = re.compile(r"\$\{?[A-Za-z_]\w*")
 
 
-def case_faults(case: Case, document: Document, ground: Ground) -> Iterator[Fault]:
+def case_faults(case: Case, document: Document) -> Iterator[Fault]:
     """Faults of a case that are visible once it is merged with its suite's defaults."""
     yield from _templates(case, document)
-    yield from _fixture(case, document, ground)
     limit = case.constraints.max_turns
     if limit is not None and len(case.turns) > limit:
-        yield document.fault(("input", "turns"), f"{len(case.turns)} turns, but max_turns is {limit}")
+        yield document.fault(
+            ("input", "turns"),
+            f"{len(case.turns)} turns, but max_turns is {limit}",
+            hint="raise constraints.max_turns of the case, or cases.defaults.max_turns of the suite",
+        )
+    for required, forbidden in (("must_contain", "must_not_contain"), ("files_exist", "files_not_exist")):
+        for text in sorted({*getattr(case.expect, required)} & {*getattr(case.expect, forbidden)}):
+            message = f"with cases.defaults, {text!r} is in {required} and in {forbidden}: this can never hold"
+            yield document.fault(("expect",), message)
     if case.judge is None and case.checks_nothing:
         yield document.fault(
             (),
@@ -27,11 +44,43 @@ def case_faults(case: Case, document: Document, ground: Ground) -> Iterator[Faul
         )
 
 
-def case_warnings(case: Case, display: str) -> Iterator[str]:
+def case_warnings(case: Case, document: Document) -> Iterator[str]:
     """What is allowed and seldom meant."""
-    last = case.turns[-1]
-    if last.post_condition is not None and last.post_condition.on_fail == "skip_remaining":
-        yield f"{display}: skip_remaining on the last turn makes the case SKIP, as nothing remains"
+    last = len(case.turns) - 1
+    gate = case.turns[last].post_condition
+    if gate is not None and gate.on_fail == "skip_remaining":
+        gate_place = ("input", "turns", last, "post_condition", "on_fail")
+        yield document.note(gate_place, "skip_remaining on the last turn makes the case SKIP, as nothing remains")
+    for index, turn in enumerate(case.turns):
+        for number, capture in enumerate(turn.capture):
+            root = _ROOT_OF_PATH.match(capture.jsonpath or "")
+            meant = closest(root[1], _RECORD_PARTS) if root and root[1] not in _RECORD_PARTS else ""
+            if meant:
+                message = f"this path reads the reply as JSON; the turn's record begins with $.{meant}"
+                yield document.note(("input", "turns", index, "capture", number, "jsonpath"), message)
+    names = {*case.vars, *(capture.variable for turn in case.turns for capture in turn.capture)}
+    for place, text in _checked_texts(case):
+        used = [match[3] for match in TEMPLATE.finditer(text) if match[3] in names]
+        if used:
+            message = f"{{{{{used[0]}}}}} is replaced in messages only: the check looks for these very characters"
+            yield document.note(place, message)
+
+
+def suite_warnings(suite: SuiteFile, document: Document) -> Iterator[str]:
+    """What the format accepts and nobody honours, and what is passed as it is written."""
+    engine = suite.engine
+    if engine is not None and engine.entry is not None:
+        yield document.note(("engine", "entry"), "this key has no effect")
+    if engine is not None and engine.model is not None and engine.model.params is not None:
+        yield document.note(("engine", "model", "params"), "this key has no effect")
+    for name, value in suite.environment.env.items():
+        mention = _MENTION.search(value)
+        if mention:
+            message = f"{mention[0]} is passed as it is written: variables are not expanded here"
+            yield document.note(("environment", "env", name), message)
+        elif is_secret(name, value):
+            message = "this looks like a secret; pass it by `env` of an agent profile, where it is masked in results"
+            yield document.note(("environment", "env", name), message)
 
 
 def judge_faults(judge: Judge | None, turns: int, document: Document, *, case_id: str = "") -> Iterator[Fault]:
@@ -49,38 +98,77 @@ def judge_faults(judge: Judge | None, turns: int, document: Document, *, case_id
                 )
 
 
+class Fixtures:
+    """Looks at each fixture folder of a suite once, however many cases use it."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        self._known: dict[str, tuple[str, str] | None] = {}
+
+    def faults(self, case: Case, document: Document, sources: tuple[Path, ...]) -> Iterator[Fault]:
+        """What is wrong with the fixture of a case; `sources` are the files that hold its checks."""
+        written = case.context.repo_fixture
+        if written is None:
+            return
+        if written not in self._known:
+            self._known[written] = self._complaint(written)
+        complaint = self._known[written]
+        inside = [path for path in sources if complaint is None and self._holds(written, path)]
+        if inside:
+            complaint = f"the fixture holds {inside[0].name}, so the agent would see what is checked", "use a subfolder"
+        if complaint:
+            yield document.fault(("context", "repo_fixture"), complaint[0], hint=complaint[1])
+
+    def _holds(self, written: str, path: Path) -> bool:
+        return path.resolve().is_relative_to((self._ground.root / written).resolve())
+
+    def _complaint(self, written: str) -> tuple[str, str] | None:
+        complaint = self._ground.complaint(written)
+        if complaint:
+            return complaint
+        folder = self._ground.root / written
+        if not folder.is_dir():
+            message = f"{written} is no folder" if folder.exists() else f"there is no folder {written}"
+            return message, f"paths are relative to {self._ground.root}"
+        out = self._ground.link_out(folder)
+        return (f"the fixture {written} cannot be used: {out}", "") if out else None
+
+
 def _templates(case: Case, document: Document) -> Iterator[Fault]:
-    known = set(case.vars)
-    later = {capture.variable: n for n, turn in enumerate(case.turns, start=1) for capture in turn.capture}
+    known = list(case.vars)
+    later: dict[str, int] = {}
+    for number, turn in enumerate(case.turns, start=1):
+        for capture in turn.capture:
+            later.setdefault(capture.variable, number)
     for index, turn in enumerate(case.turns):
-        place: tuple[str | int, ...] = (
-            ("input", "prompt") if case.input.prompt else ("input", "turns", index, "content")
-        )
+        place: KeyPath = ("input", "prompt") if case.input.prompt else ("input", "turns", index, "content")
         for name in placeholders(turn.content):
             if name in known:
                 continue
             if name in later:
-                message = f"{{{{{name}}}}} is used before it exists: turn {later[name]} captures it"
+                when = "only after its answer" if later[name] == index + 1 else "later"
+                message = f"{{{{{name}}}}} is used before it exists: turn {later[name]} captures it {when}"
             else:
                 message = f"{{{{{name}}}}} is neither in `vars` nor captured by an earlier turn"
-            names = ", ".join(sorted(known)) or "none"
-            yield document.fault(place, message, hint=f"known here: {names}; {{{{!{name}}}}} writes it out literally")
-        known |= {capture.variable for capture in turn.capture}
+            meant = closest(name, known)
+            names = f"did you mean {{{{{meant}}}}}?" if meant else f"known here: {', '.join(known) or 'none'}"
+            yield document.fault(place, message, hint=f"{names}; {{{{!{name}}}}} writes the braces out")
+        known += [capture.variable for capture in turn.capture if capture.variable not in known]
 
 
-def _fixture(case: Case, document: Document, ground: Ground) -> Iterator[Fault]:
-    written = case.context.repo_fixture
-    if written is None:
-        return
-    place = ("context", "repo_fixture")
-    complaint = ground.complaint(written)
-    if complaint:
-        yield document.fault(place, complaint[0], hint=complaint[1])
-        return
-    folder: Path = ground.root / written
-    if not folder.is_dir():
-        yield document.fault(place, f"there is no folder {written}", hint=f"paths are relative to {ground.root}")
-        return
-    out = ground.link_out(folder)
-    if out:
-        yield document.fault(place, f"the fixture {written} cannot be used: {out}")
+def _checked_texts(case: Case) -> Iterator[tuple[KeyPath, str]]:
+    for index, turn in enumerate(case.turns):
+        gate = turn.post_condition
+        for text in (*gate.must_contain_all, *gate.must_contain_any, *gate.must_not_contain) if gate else ():
+            yield ("input", "turns", index, "post_condition"), text
+    for key, rule in case.expect.rules():
+        yield from ((("expect", key.partition("[")[0]), text) for text in _texts_of(rule))
+    for name, items in (("success", case.judge.success), ("failure", case.judge.failure)) if case.judge else ():
+        for index, item in enumerate(items):
+            yield from ((("judge", name, index, item.name), text) for text in _texts_of(item.rule))
+
+
+def _texts_of(rule: Rule) -> tuple[str, ...]:
+    if isinstance(rule, (OutputContains, FileContains)):
+        return tuple(text for part in rule.parts for text in part)
+    return ()

@@ -1,26 +1,35 @@
-"""Suites and bare cases in the native format, from files to one `Suite`, all faults of all files in one pass."""
+"""Suites and bare cases in the native format, from files to suites, all faults of all files in one pass."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
 from skillup.errors import Fault, InputError
-from skillup.loading.checks import case_faults, case_warnings, judge_faults
+from skillup.loading.cases import CaseLoader, WrittenSuite
+from skillup.loading.checks import suite_warnings
+from skillup.loading.document import Document
 from skillup.loading.faults import faults_from_validation
-from skillup.loading.paths import Ground, expand, shown, suite_root
+from skillup.loading.folders import SUITE_NAMES, search, suite_file
+from skillup.loading.paths import LONGEST_WALK, Ground, TooManyEntriesError, expand, shown, suite_root
 from skillup.loading.skills import load_skill
-from skillup.loading.yamlfile import Document, read_yaml
-from skillup.spec.case import Case
-from skillup.spec.suite import CaseDefaults, InstalledSkill, Suite, SuiteFile, with_defaults
+from skillup.loading.yamlfile import read_yaml
+from skillup.spec.suite import InstalledSkill, Suite, SuiteFile
 
 DEFAULT_PATHS = ("evals/eval.yaml", "eval.yaml", "cases")
 """Where `skillup run` looks when it is not told."""
 
-SUITE_NAMES = ("eval.yaml", "eval.yml", "evals/eval.yaml", "evals/eval.yml")
+HIGHEST_SUITE = 5
+"""How many folders above a case file its suite is looked for: `cases/group/` and `evals/` are two of them."""
+
+_OTHER_FORMATS = {
+    "evals": "an evals.json of the agent skills format",
+    "tests": "an evaluation file of AgentV",
+}
+"""Keys that only files of another format have at their top, and what such a file is."""
 
 
 def load_suites(paths: Sequence[Path], allowed: Sequence[Path] = ()) -> tuple[Suite, ...]:
@@ -33,154 +42,178 @@ def load_suites(paths: Sequence[Path], allowed: Sequence[Path] = ()) -> tuple[Su
     if not chosen:
         places = ", ".join(DEFAULT_PATHS)
         raise InputError([Fault(".", 0, 0, "", f"nothing to run here (looked for {places})", "name a suite or a case")])
-    faults: list[Fault] = []
-    suites: list[Suite] = []
-    for path in chosen:
-        try:
-            suites.append(_load(path.absolute(), tuple(allowed)))
-        except InputError as error:
-            faults += error.faults
-    faults += _same_ids([case for suite in suites for case in suite.cases], suites)
-    if faults:
-        raise InputError(faults)
-    return tuple(suites)
+    loader = _Loader(tuple(place.absolute() for place in allowed))
+    for path in dict.fromkeys(Path(os.path.normpath(path.absolute())) for path in chosen):
+        loader.load(path)
+    if loader.faults:
+        raise InputError(loader.faults)
+    return tuple(loader.suites)
 
 
-def _same_ids(cases: list[Case], suites: list[Suite]) -> list[Fault]:
-    if len(suites) < 2:
-        return []  # within one suite the fault stands at the file
-    ids = [case.id for case in cases]
-    twice = sorted({identity for identity in ids if ids.count(identity) > 1})
-    return [Fault(str(suites[0].source), 0, 0, "id", f"two cases of this run have the id {name}") for name in twice]
+class _Loader:
+    """Loads what is named, one thing after another, and gathers suites and faults."""
 
-
-def _load(path: Path, allowed: tuple[Path, ...]) -> Suite:
-    if path.is_dir():
-        suite = next((path / name for name in SUITE_NAMES if (path / name).is_file()), None)
-        if suite is not None:
-            return _suite(read_yaml(suite, shown(suite)), suite, allowed)
-        files = sorted(p for p in path.rglob("*") if p.suffix in (".yaml", ".yml") and p.is_file())
-        if not files:
-            raise InputError([Fault(shown(path), 0, 0, "", "the folder holds no eval.yaml and no case files")])
-        return _bare(path, path, files, allowed)
-    document = read_yaml(path, shown(path))
-    if isinstance(document.data, dict) and {"schema_version", "cases"} & document.data.keys():
-        return _suite(document, path, allowed)
-    return _bare(path, path.parent, [path], allowed)
-
-
-def _bare(source: Path, folder: Path, files: Sequence[Path], allowed: tuple[Path, ...]) -> Suite:
-    """Case files without a suite: no defaults, paths relative to the folder."""
-    ground = Ground(folder, allowed)
-    loader = _CaseLoader(ground, CaseDefaults(), None)
-    for file in files:
-        loader.load(file)
-    loader.finish()
-    return Suite(source.stem, folder, source, tuple(loader.cases), warnings=tuple(loader.warnings))
-
-
-def _suite(document: Document, path: Path, allowed: tuple[Path, ...]) -> Suite:
-    try:
-        written = SuiteFile.model_validate(document.data)
-    except ValidationError as error:
-        raise InputError(faults_from_validation(error, document, SuiteFile)) from None
-    root = suite_root(path.parent)
-    ground = Ground(root, allowed)
-    loader = _CaseLoader(ground, written.cases.defaults, (written, document))
-    for index, entry in enumerate(written.cases.files):
-        place = ("cases", "files", index)
-        complaint = ground.complaint(entry)
-        files = [] if complaint else expand(entry, root)
-        if complaint:
-            loader.faults.append(document.fault(place, complaint[0], hint=complaint[1]))
-        elif not files:
-            loader.faults.append(document.fault(place, f"nothing matches {entry}", hint=f"looked below {root}"))
-        for file in files:
-            loader.load(file)
-    skills: list[InstalledSkill] = []
-    for index, skill in enumerate(written.skills):
-        try:
-            skills.append(load_skill(skill, index, document, ground))
-        except InputError as error:
-            loader.faults += error.faults
-    names = [skill.name for skill in skills]
-    for name in sorted({name for name in names if names.count(name) > 1}):
-        loader.faults.append(document.fault(("skills",), f"two skills have the name {name}"))
-    if (root / "SKILL.md").is_file() and not written.skills:
-        hint = "add `skills: [{path: .}]`"
-        loader.warnings.append(
-            f"{document.display}: {shown(root)}/SKILL.md is not installed: no `skills` are listed; {hint}"
-        )
-    loader.finish()
-    return Suite(
-        name=written.name or root.name,
-        root=root,
-        source=path,
-        cases=tuple(loader.cases),
-        engine=written.engine,
-        environment=written.environment,
-        skills=tuple(skills),
-        parallelism=written.cases.parallelism,
-        warnings=tuple(loader.warnings),
-    )
-
-
-class _CaseLoader:
-    """Loads case files one after another and gathers what is wrong with them."""
-
-    def __init__(self, ground: Ground, defaults: CaseDefaults, suite: tuple[SuiteFile, Document] | None) -> None:
-        self.cases: list[Case] = []
+    def __init__(self, allowed: tuple[Path, ...]) -> None:
+        self.suites: list[Suite] = []
         self.faults: list[Fault] = []
-        self.warnings: list[str] = []
-        self._ground = ground
-        self._defaults = defaults
-        self._suite = suite
-        self._files: dict[Path, str] = {}
+        self._allowed = allowed
         self._ids: dict[str, str] = {}
 
     def load(self, path: Path) -> None:
-        """Loads one file; its faults are kept for `finish`."""
-        display = shown(path)
-        if path in self._files:
-            self.faults.append(Fault(display, 0, 0, "", "the file is named twice in cases.files"))
-            return
-        self._files[path] = display
-        if not self._ground.holds(path):
-            self.faults.append(Fault(display, 0, 0, "", "the file is a link that leaves the suite's folder"))
-            return
+        """A suite, a folder or a case file."""
         try:
-            document = read_yaml(path, display)
-            case = self._case(document, path)
+            if path.is_dir():
+                self._folder(path)
+            else:
+                self._file(path)
         except InputError as error:
             self.faults += error.faults
+
+    def _folder(self, folder: Path) -> None:
+        own = suite_file(folder)
+        if own is not None:
+            self._suite(own, read_yaml(own, shown(own)))
             return
-        if case.id in self._ids:
-            self.faults.append(document.fault(("id",), f"the id {case.id} is taken by {self._ids[case.id]}"))
-        self._ids.setdefault(case.id, display)
-        self.faults += case_faults(case, document, self._ground)
-        own_judge = isinstance(document.data, dict) and "judge" in document.data
-        if own_judge or self._suite is None:
-            self.faults += judge_faults(case.judge, len(case.turns), document)
+        found = search(folder)
+        for path in found.suites:
+            self.load(path)
+        for parent in dict.fromkeys(path.parent for path in found.cases):
+            self._bare([path for path in found.cases if path.parent == parent], parent)
+
+    def _file(self, path: Path) -> None:
+        document = read_yaml(path, shown(path))
+        _refuse_other_formats(document)
+        data = document.data
+        if path.name in SUITE_NAMES or (isinstance(data, dict) and {"schema_version", "cases"} & data.keys()):
+            self._suite(path, document)
+            return
+        suite = _suite_of(path)
+        if suite is not None:
+            self._suite(suite, read_yaml(suite, shown(suite)), only=path)
         else:
-            self.faults += judge_faults(case.judge, len(case.turns), self._suite[1], case_id=case.id)
-        self.warnings += case_warnings(case, display)
-        self.cases.append(case)
+            self._bare([path], path)
 
-    def _case(self, document: Document, path: Path) -> Case:
-        data: Any = document.data
-        if isinstance(data, dict) and "id" not in data:
-            data = {"id": path.stem, **data}
+    def _bare(self, files: Iterable[Path], source: Path) -> None:
+        """Case files without a suite: no defaults, paths relative to the folder that holds them."""
+        folder = source if source.is_dir() else source.parent
+        loader = CaseLoader(Ground(folder, self._allowed), None, self._ids)
+        for file in files:
+            loader.load(file)
+        self.faults += loader.faults
+        self.suites.append(Suite(source.stem, folder, source, tuple(loader.cases), warnings=tuple(loader.warnings)))
+
+    def _suite(self, path: Path, document: Document, only: Path | None = None) -> None:
         try:
-            case = Case.model_validate(data)
+            written = SuiteFile.model_validate(document.data)
         except ValidationError as error:
-            raise InputError(faults_from_validation(error, document, Case)) from None
-        return with_defaults(case, self._defaults, self._suite[0].judge if self._suite else None)
+            self.faults += faults_from_validation(error, document, SuiteFile)
+            self._cases_of_a_faulty_suite(document, path)
+            return
+        root = suite_root(path.parent)
+        ground = Ground(root, self._allowed)
+        loader = CaseLoader(ground, WrittenSuite(path, written, document), self._ids)
+        files = _case_files(written.cases.files, path, document, ground, loader.faults)
+        for index, file in files:
+            if only is None or file == only:
+                loader.load(file, named_at=("cases", "files", index))
+        hidden = frozenset((path.resolve(), *(file.resolve() for _, file in files)))
+        skills: list[InstalledSkill] = []
+        for index, skill in enumerate(written.skills):
+            try:
+                installed = load_skill(skill, index, document, ground, hidden)
+            except InputError as error:
+                loader.faults += error.faults
+                continue
+            if installed.name in [other.name for other in skills]:
+                message = f"another skill has the name {installed.name}, too"
+                loader.faults.append(document.fault(("skills", index), message))
+            skills.append(installed)
+        warnings = [*suite_warnings(written, document), *loader.warnings]
+        if (root / "SKILL.md").is_file() and not written.skills:
+            hint = "add `skills: [{path: .}]`, or the agent works without it"
+            warnings.append(f"{document.display}: {shown(root / 'SKILL.md')} is not installed; {hint}")
+        self.faults += loader.faults
+        mark = document.marks.get(("engine", "name"))
+        self.suites.append(
+            Suite(
+                name=written.name or root.name,
+                root=root,
+                source=path,
+                cases=tuple(loader.cases),
+                engine=written.engine,
+                engine_place=mark.value if mark else (0, 0),
+                environment=written.environment,
+                skills=tuple(skills),
+                parallelism=written.cases.parallelism,
+                warnings=tuple(warnings),
+            )
+        )
 
-    def finish(self) -> None:
-        """Raises what was found.
+    def _cases_of_a_faulty_suite(self, document: Document, path: Path) -> None:
+        """The faults of the cases as well, as far as the suite's file says which they are."""
+        ground = Ground(suite_root(path.parent), self._allowed)
+        loader = CaseLoader(ground, None, self._ids, lenient=True)
+        for _, file in _case_files(_entries(document), path, document, ground, loader.faults):
+            loader.load(file)
+        self.faults += loader.faults
 
-        Raises:
-            InputError: with the faults of all files.
-        """
-        if self.faults:
-            raise InputError(self.faults)
+
+def _entries(document: Document) -> list[str]:
+    """The entries of `cases.files`, whatever else is wrong with the suite's file."""
+    data = document.data
+    cases = data.get("cases") if isinstance(data, dict) else None
+    files = cases.get("files") if isinstance(cases, dict) else None
+    return [entry for entry in files if isinstance(entry, str) and entry.strip()] if isinstance(files, list) else []
+
+
+def _suite_of(path: Path) -> Path | None:
+    """The suite that a case file belongs to: the nearest one above it that names it.
+
+    Raises:
+        InputError: there is a suite, and it cannot be read.
+    """
+    for folder in path.parents[:HIGHEST_SUITE]:
+        suite = suite_file(folder)
+        if suite is None or suite == path:
+            continue
+        root = suite_root(suite.parent)
+        try:
+            named = [file for entry in _entries(read_yaml(suite, shown(suite))) for file in expand(entry, root)]
+        except TooManyEntriesError:
+            continue
+        if path in named:
+            return suite
+    return None
+
+
+def _case_files(
+    entries: Iterable[str], suite: Path, document: Document, ground: Ground, faults: list[Fault]
+) -> list[tuple[int, Path]]:
+    """The case files of a suite, each with the index of the entry that names it; faults are added."""
+    found: list[tuple[int, Path]] = []
+    for index, entry in enumerate(entries):
+        place = ("cases", "files", index)
+        complaint = ground.complaint(entry)
+        if complaint:
+            faults.append(document.fault(place, complaint[0], hint=complaint[1]))
+            continue
+        try:
+            files = [file for file in expand(entry, ground.root) if file != suite]
+        except TooManyEntriesError:
+            message = f"{entry} looks at more than {LONGEST_WALK:,} entries"
+            faults.append(document.fault(place, message, hint="name a folder in front of the first *"))
+            continue
+        if not files or not any(file.exists() for file in files):
+            hint = f"paths are relative to {ground.root}"
+            faults.append(document.fault(place, f"no case file matches {entry}", hint=hint))
+            continue
+        found += [(index, file) for file in files]
+    return found
+
+
+def _refuse_other_formats(document: Document) -> None:
+    data = document.data
+    for key, what in _OTHER_FORMATS.items():
+        if isinstance(data, dict) and key in data and "cases" not in data:
+            message = f"this looks like {what}, which cannot be read yet"
+            raise InputError([document.fault((key,), message, hint="write eval.yaml and cases/*.yaml", on_key=True)])

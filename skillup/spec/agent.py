@@ -3,39 +3,72 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
-from skillup.spec.problems import fault_at
-from skillup.spec.values import Seconds, Spec, Text
+from skillup.spec.problems import fault_at, quoted
+from skillup.spec.values import LimitSeconds, Spec, Value, Words
 
 SCRIPTED = "scripted"
 """The model name that means: the case's own script on the loopback model."""
 
+LATER_ENGINES = frozenset({"codex", "opencode", "qodercli", "qwen_code"})
+"""Engines of the format that are not supported yet."""
+
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}\Z")
 """The only form in which a profile may mention the host's variables."""
 
-_CREDENTIAL_NAME = re.compile(r"(?i)key|token|secret|passw|credential|auth")
+_MENTION = re.compile(r"\$\{|\$[A-Za-z_]")
+
+_CREDENTIAL_NAME = re.compile(
+    r"(?i)(?:^|_)(?:key|token|secret|credentials?|auth|bearer)(?:_|\Z)|apikey|(?:secret|access|private)_?key|passw|_pat\Z"
+)
+"""Whole words, so that MAX_OUTPUT_TOKENS and GIT_AUTHOR_NAME are no credentials."""
+
 _CREDENTIAL_VALUE = re.compile(
     r"(?:sk|pk|ghp|gho|xox[abp])[-_][A-Za-z0-9_-]{8,}|AKIA[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{30,}"
 )
 
+_PLAIN_VALUE = re.compile(r"(?i)\d{0,9}|true|false|yes|no|on|off|none")
+"""Switches and small numbers: no secret, and to mask them would mask half of every report."""
+
+OWN_VARIABLES = ("HOME", "TMPDIR", "GIT_CONFIG")
+"""What every trial sets itself, `GIT_CONFIG_…` included, so that nothing of the host is seen."""
+
 
 def is_secret(name: str, value: str) -> bool:
     """Whether a variable holds a secret, by its name or by the shape of its value."""
-    return bool(_CREDENTIAL_NAME.search(name) or _CREDENTIAL_VALUE.search(value))
+    if _CREDENTIAL_VALUE.search(value):
+        return True
+    return bool(_CREDENTIAL_NAME.search(name)) and not _PLAIN_VALUE.fullmatch(value)
+
+
+def _environment_name(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise fault_at(f"{quoted(name)} cannot name an environment variable", hint="use letters, digits and _")
+    if name in OWN_VARIABLES or name.startswith("GIT_CONFIG_"):
+        raise fault_at(f"{name} is set by every trial itself, so that it sees nothing of the host", hint="remove it")
+    return name
+
+
+EnvironmentName = Annotated[str, AfterValidator(_environment_name)]
+"""The name of an environment variable."""
 
 
 class ModelChoice(Spec):
-    """Which model plays the agent. The word `scripted` alone means the case's script on the loopback model."""
+    """Which model plays the agent. The word `scripted` alone means the case's script on the loopback model.
 
-    later = frozenset({"params"})
+    `params` was never honoured by any tool of the format: it is accepted with a warning.
+    """
 
-    provider: Text | None = None
-    name: Text | None = None
-    base_url: Text | None = None
+    provider: Words | None = None
+    name: Words | None = None
+    base_url: Words | None = None
+    params: Any = Field(None, exclude=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -47,7 +80,9 @@ class ModelChoice(Spec):
         if self.scripted and self.base_url:
             raise fault_at("a scripted model has an address of its own", "base_url", hint="remove base_url")
         if self.base_url and not self.base_url.startswith(("http://", "https://")):
-            raise fault_at("not an http(s) address", "base_url")
+            raise fault_at("not an http(s) address", "base_url", hint="begin it with https:// or http://")
+        if self.base_url and "@" in self.base_url.split("/")[2]:
+            raise fault_at("a secret may not stand in an address", "base_url", hint="pass it by `env`")
         return self
 
     @property
@@ -61,16 +96,25 @@ class Limits(Spec):
 
     later = frozenset({"max_cost_usd", "max_tokens", "max_steps", "run_seconds"})
 
-    turn_seconds: Seconds | None = None
+    turn_seconds: LimitSeconds = None
 
 
 class AgentProfile(Spec):
     """One file under `agents/`."""
 
-    engine: Text
+    later = frozenset({"fallback"})
+    later_values: ClassVar[Mapping[str, frozenset[str]]] = MappingProxyType(
+        {
+            "session": frozenset({"live"}),
+            "session_binding": frozenset({"shared"}),
+            "permissions": frozenset({"workspace"}),
+        }
+    )
+
+    engine: Words
     description: str = ""
     model: ModelChoice | None = None
-    env: dict[str, str | None] = {}
+    env: dict[EnvironmentName, Value | None] = {}
     settings: dict[str, Any] = {}
     session: Literal["resume"] = "resume"
     session_binding: Literal["isolated"] = "isolated"
@@ -78,32 +122,17 @@ class AgentProfile(Spec):
     permissions: Literal["full"] = "full"
     limits: Limits = Field(default_factory=Limits)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _later_values(cls, value: Any) -> Any:
-        if isinstance(value, dict):
-            planned = {"session": "live", "session_binding": "shared", "permissions": "workspace"}
-            for key, word in planned.items():
-                if value.get(key) == word:
-                    raise fault_at(f"`{key}: {word}` is not supported yet", key)
-            if "fallback" in value:
-                raise fault_at("`fallback` is not supported yet", "fallback")
-        return value
-
     @model_validator(mode="after")
     def _no_secret_in_clear(self) -> Self:
         for name, value in self.env.items():
             if value is None or REFERENCE.match(value):
                 continue
-            if "${" in value:
-                raise fault_at("a reference must be the whole value", "env", name, hint=f'write {name}: "${{{name}}}"')
+            if _MENTION.search(value):
+                hint = f'write {name}: "${{{name}}}"; the value is read from the host when the run starts'
+                raise fault_at("a reference to a variable must be the whole value", "env", name, hint=hint)
             if is_secret(name, value):
-                raise fault_at(
-                    "a secret may not stand in a profile",
-                    "env",
-                    name,
-                    hint=f'write {name}: "${{{name}}}" instead',
-                )
+                hint = f'write {name}: "${{{name}}}" and export it where the run starts'
+                raise fault_at("a secret may not stand in a profile", "env", name, hint=hint)
         return self
 
 
@@ -112,7 +141,7 @@ class Agent:
     """A profile as it will be used: defaults, suite and command line applied.
 
     `env` holds the values to pass (already read from the host); `secrets` are those of them that must never be
-    written; `missing` names variables that the profile refers to and the host does not have.
+    written; `missing` are variables that cannot be filled, each with the host's variable that it refers to.
     """
 
     name: str
@@ -121,7 +150,7 @@ class Agent:
     settings: dict[str, Any]
     env: dict[str, str]
     secrets: tuple[str, ...]
-    missing: tuple[str, ...]
+    missing: tuple[tuple[str, str], ...]
     login: Literal["none", "copy"]
     permissions: Literal["full"]
     turn_seconds: float | None

@@ -1,10 +1,7 @@
 """The rules that a case can check: fields only; `judging/rules.py` says when each is met.
 
-A list item such as `- tool_called: {name: bash}` is a `RuleItem` with exactly one field set. The per-turn names of
-SUP-0001 (`turn_response_contains`, …) are further fields that turn into the same rules, so that below loading only
-one form of each rule exists: `item.rule`.
-
-Adding a rule: a class here, a field of `RuleItem`, an entry in `judging/rules.py`, a row in docs/rules.md.
+Adding a rule: a class here, a field of `RuleItem` in `rule_items.py`, an entry in `judging/rules.py`, a row in
+docs/rules.md.
 """
 
 from __future__ import annotations
@@ -13,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from skillup.spec.problems import fault_at
+from skillup.spec.problems import fault_at, quoted
 from skillup.spec.values import Flag, InnerPath, Pattern, Spec, Text, TurnReference, Whole, compile_pattern
 
 
@@ -29,10 +26,24 @@ class Rule(Spec):
         return False
 
 
+def refuse_contradiction(required: tuple[str, ...], forbidden: tuple[str, ...], *at: str) -> None:
+    """Raises a fault when one text is both required and forbidden."""
+    for index, text in enumerate(forbidden):
+        if text in required:
+            raise fault_at(f"{quoted(text)} is both required and forbidden: this can never hold", *at, index)
+
+
 class _Texts(Rule):
     """The shape that the two text rules share."""
 
     ignore_case: Flag | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bare_text(cls, value: Any) -> Any:
+        if isinstance(value, (str, list)):
+            raise fault_at("the rule does not say how many of its texts are wanted", hint="write {all: [a, b]}, or any")
+        return value
 
     @property
     def parts(self) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
@@ -43,6 +54,8 @@ class _Texts(Rule):
     def _not_empty(self) -> Self:
         if not any(self.parts):
             raise fault_at("the rule checks nothing", hint="give at least one of all, any, not")
+        required, _, forbidden = self.parts
+        refuse_contradiction(required, forbidden, "not")
         return self
 
     @property
@@ -96,6 +109,8 @@ class Count(Spec):
     def _ordered(self) -> Self:
         if self.max is not None and self.max < self.min:
             raise fault_at(f"max {self.max} is less than min {self.min}: the rule can never be met")
+        if self.min == 0 and self.max is None:
+            raise fault_at("every number of calls is at least 0, so the rule is always met", "min", hint="give `max`")
         return self
 
 
@@ -199,9 +214,17 @@ class FileContains(Rule):
     ignore_case: Flag | None = None
 
     @model_validator(mode="after")
+    def _one_file(self) -> Self:
+        if "*" in self.path or "?" in self.path:
+            raise fault_at("the rule reads one file and takes no pattern", "path", hint="name the file")
+        return self
+
+    @model_validator(mode="after")
     def _not_empty(self) -> Self:
         if not (self.content or self.all_ or self.any_ or self.not_):
             raise fault_at("the rule checks nothing", hint="give `content`, or at least one of all, any, not")
+        required, _, forbidden = self.parts
+        refuse_contradiction(required, forbidden, "not")
         return self
 
     @property
@@ -234,152 +257,3 @@ class WorkspaceChanged(Rule):
     @property
     def forbids(self) -> bool:
         return not (self.created or self.changed or self.deleted)
-
-
-# The per-turn names of SUP-0001. Each knows its turn and turns into one of the rules above.
-
-
-class _InTurn(Spec):
-    turn: Whole = Field(ge=1)
-
-
-class TurnResponseContains(_InTurn):
-    """SUP-0001: texts in the answer of one turn."""
-
-    contains_all: tuple[Text, ...] = ()
-    contains_any: tuple[Text, ...] = ()
-    ignore_case: Flag | None = None
-
-    @model_validator(mode="after")
-    def _not_empty(self) -> Self:
-        if not (self.contains_all or self.contains_any):
-            raise fault_at("the rule checks nothing", hint="give contains_all or contains_any")
-        return self
-
-
-class TurnResponseNotContains(_InTurn):
-    """SUP-0001: texts that the answer of one turn must not hold."""
-
-    not_contains: tuple[Text, ...] = Field(min_length=1)
-    ignore_case: Flag | None = None
-
-
-class TurnResponseMatches(_InTurn):
-    """Patterns in the answer of one turn."""
-
-    matches_all: tuple[Pattern, ...] = ()
-    matches_any: tuple[Pattern, ...] = ()
-    ignore_case: Flag | None = None
-
-    @model_validator(mode="after")
-    def _not_empty(self) -> Self:
-        if not (self.matches_all or self.matches_any):
-            raise fault_at("the rule checks nothing", hint="give matches_all or matches_any")
-        return self
-
-
-class ToolCalledInTurn(ToolCalled):
-    """SUP-0001: `tool_called` of one turn."""
-
-    turn: TurnReference = Field()
-
-
-class ToolNotCalledInTurn(ToolNotCalled):
-    """SUP-0001: `tool_not_called` of one turn."""
-
-    turn: TurnReference = Field()
-
-
-class WorkspaceInTurn(WorkspaceChanged):
-    """`workspace_changed` of one turn."""
-
-    turn: TurnReference = Field()
-
-
-class ExitCode(Spec):
-    """Read only to be refused with the reason."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _refuse(cls, _value: Any) -> Any:
-        raise fault_at(
-            "`exit_code` can never differ on a built-in engine: a turn that ends with another code is ERROR",
-            hint="check the answer, the workspace or a tool call instead",
-        )
-
-
-class RuleItem(Spec):
-    """One item of a list of rules: exactly one rule."""
-
-    later = frozenset(
-        {
-            "tool_order",
-            "tools_only",
-            "file_matches",
-            "file_equals",
-            "json_path",
-            "json_schema",
-            "command",
-            "skill_used",
-            "asked_user",
-            "max_tool_calls",
-            "max_tokens",
-            "max_cost_usd",
-            "max_seconds",
-            "no_repeated_calls",
-        }
-    )
-
-    output_contains: OutputContains | None = None
-    output_matches: OutputMatches | None = None
-    tool_called: ToolCalled | None = None
-    tool_not_called: ToolNotCalled | None = None
-    files_exist: FilesExist | None = None
-    files_not_exist: FilesNotExist | None = None
-    file_contains: FileContains | None = None
-    workspace_changed: WorkspaceChanged | None = None
-    turn_response_contains: TurnResponseContains | None = None
-    turn_response_not_contains: TurnResponseNotContains | None = None
-    turn_response_matches: TurnResponseMatches | None = None
-    tool_called_in_turn: ToolCalledInTurn | None = None
-    tool_not_called_in_turn: ToolNotCalledInTurn | None = None
-    workspace_in_turn: WorkspaceInTurn | None = None
-    exit_code: ExitCode | None = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _exactly_one(cls, value: Any) -> Any:
-        if isinstance(value, dict):
-            if not value:
-                raise fault_at("the rule is empty", hint="write one rule, such as output_contains")
-            if len(value) > 1 and set(value) <= set(cls.model_fields):
-                names = ", ".join(sorted(map(str, value)))
-                raise fault_at(f"two rules in one list item: {names}", hint="give each rule its own `-`")
-            for name, body in value.items():
-                if body is None:
-                    raise fault_at("the rule has no body", str(name), hint="write what it checks below it")
-        return value
-
-    @property
-    def name(self) -> str:
-        """The name that the user wrote."""
-        return next(iter(self.model_fields_set))
-
-    @property
-    def rule(self) -> Rule:
-        """The one rule of this item, in its only form."""
-        written = getattr(self, self.name)
-        match written:
-            case TurnResponseContains():
-                texts = {"all": written.contains_all, "any": written.contains_any}
-                return OutputContains(turn=written.turn, ignore_case=written.ignore_case, **texts)
-            case TurnResponseNotContains():
-                return OutputContains(
-                    turn=written.turn, ignore_case=written.ignore_case, **{"not": written.not_contains}
-                )
-            case TurnResponseMatches():
-                patterns = {"all": written.matches_all, "any": written.matches_any}
-                return OutputMatches(turn=written.turn, ignore_case=written.ignore_case, **patterns)
-            case Rule():
-                return written
-        raise AssertionError(f"unreachable: {self.name} has no rule")

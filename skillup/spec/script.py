@@ -14,10 +14,10 @@ from pydantic import AfterValidator, Field, StrictStr, model_validator
 
 from skillup.spec.problems import fault_at
 from skillup.spec.script_parts import Faults, ScriptCall, always_fails, named
+from skillup.spec.template import TEMPLATE
 from skillup.spec.values import Pattern, Spec, Text, compile_pattern
 
-TEMPLATE: Final = re.compile(r"\{\{(!?)(\s*([A-Za-z_][A-Za-z0-9_.-]*)\s*)\}\}")
-"""`{{name}}` and `{{!name}}`; groups: the `!`, all after it up to the braces, the name."""
+__all__ = ["BUILT_IN_NAMES", "TEMPLATE", "Script", "ScriptEntry", "ScriptReply"]
 
 BUILT_IN_NAMES: Final = frozenset({"user", "result"})
 """Template names that every entry has: the user's text, and the last tool results."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from types import MappingProxyType
+from typing import Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
-from skillup.spec.agent import ModelChoice
-from skillup.spec.case import Case, Constraints, Expect, Judge
-from skillup.spec.problems import fault_at
-from skillup.spec.values import Delay, Flag, InnerPath, Seconds, Spec, Text, Whole
+from skillup.spec.agent import EnvironmentName, ModelChoice
+from skillup.spec.case import Case, Constraints
+from skillup.spec.judge import Expect, Judge
+from skillup.spec.values import Delay, Flag, InnerPath, LimitCount, LimitSeconds, Seconds, Spec, Value, Whole, Words
 
 DEFAULT_PARALLELISM = 1
 MAX_PARALLELISM = 256
@@ -20,9 +22,7 @@ MAX_PARALLELISM = 256
 class SetupStep(Spec):
     """One shell command, run in the empty workspace before the fixture is copied in."""
 
-    later = frozenset({"name"})
-
-    run: Text
+    run: Words
     timeout_seconds: Seconds = 300.0
 
 
@@ -45,35 +45,36 @@ class Environment(Spec):
             "network",
         }
     )
+    later_values: ClassVar[Mapping[str, frozenset[str]]] = MappingProxyType(
+        {"type": frozenset({"docker", "opensandbox", "bubblewrap"})}
+    )
 
     type: Literal["none"] = "none"
-    env: dict[str, str] = {}
+    env: dict[EnvironmentName, Value] = {}
     setup_steps: tuple[SetupStep, ...] = ()
-
-    @model_validator(mode="before")
-    @classmethod
-    def _known_type(cls, value: Any) -> Any:
-        if isinstance(value, dict) and value.get("type") in ("docker", "opensandbox", "bubblewrap"):
-            raise fault_at(f"the environment `{value['type']}` is not supported yet", "type", hint="use `none`")
-        return value
 
 
 class EngineChoice(Spec):
-    """The engine that a suite is written for; `--agent` and `--engine` choose another."""
+    """The engine that a suite is written for; `--agent` chooses another.
 
-    later = frozenset({"version", "entry", "kwargs", "custom"})
+    `entry` was never honoured by any tool of the format: it is accepted with a warning.
+    """
 
-    name: Text
+    later = frozenset({"version", "kwargs", "custom"})
+
+    name: Words
     model: ModelChoice | None = None
+    entry: Any = None
 
 
 class Skill(Spec):
     """A skill folder that every agent gets; `evals/` below it is never installed."""
 
     later = frozenset({"target"})
+    later_values: ClassVar[Mapping[str, frozenset[str]]] = MappingProxyType({"source": frozenset({"registry"})})
 
     source: Literal["local_path"] = "local_path"
-    path: Text
+    path: Words
     include: tuple[InnerPath, ...] = ()
     exclude: tuple[InnerPath, ...] = ()
 
@@ -83,8 +84,8 @@ class CaseDefaults(Spec):
 
     later = frozenset({"collect_artifacts"})
 
-    timeout_seconds: Seconds | None = None
-    max_turns: Whole | None = Field(None, ge=1)
+    timeout_seconds: LimitSeconds = None
+    max_turns: LimitCount = None
     on_limit: Literal["fail", "judge", "error"] | None = None
     turn_delay: Delay | None = None
     ignore_case: Flag | None = None
@@ -96,7 +97,7 @@ class Cases(Spec):
 
     later = frozenset({"retry_policy"})
 
-    files: tuple[Text, ...] = Field(min_length=1)
+    files: tuple[Words, ...] = Field(min_length=1)
     defaults: CaseDefaults = CaseDefaults()
     parallelism: Whole = Field(DEFAULT_PARALLELISM, ge=1, le=MAX_PARALLELISM)
 
@@ -106,16 +107,11 @@ class Report(Spec):
 
     later = frozenset({"artifacts"})
 
-    formats: tuple[Literal["json"], ...] = ("json",)
+    later_values: ClassVar[Mapping[str, frozenset[str]]] = MappingProxyType(
+        {"formats": frozenset({"junit", "html", "markdown"})}
+    )
 
-    @model_validator(mode="before")
-    @classmethod
-    def _known_formats(cls, value: Any) -> Any:
-        if isinstance(value, dict):
-            for index, name in enumerate(value.get("formats") or ()):
-                if name in ("junit", "html", "markdown"):
-                    raise fault_at(f"the report `{name}` is not supported yet", "formats", index, hint="use json")
-        return value
+    formats: tuple[Literal["json"], ...] = ("json",)
 
 
 class SuiteFile(Spec):
@@ -168,7 +164,8 @@ class InstalledSkill:
 class Suite:
     """What loading gives: everything resolved, checked and ready to plan.
 
-    `root` is the folder that case paths are relative to; `source` the file or folder that was named.
+    `root` is the folder that case paths are relative to; `source` the file or folder that was named; `engine_place`
+    the line and column of the engine's name in it.
     """
 
     name: str
@@ -176,7 +173,8 @@ class Suite:
     source: Path
     cases: tuple[Case, ...]
     engine: EngineChoice | None = None
-    environment: Environment = Environment()
+    engine_place: tuple[int, int] = (0, 0)
+    environment: Environment = field(default_factory=Environment)
     skills: tuple[InstalledSkill, ...] = ()
     parallelism: int = DEFAULT_PARALLELISM
     warnings: tuple[str, ...] = ()

@@ -1,18 +1,25 @@
-"""`{{name}}` in the texts of a case: one pass, values never expanded again, because they are agent text."""
+"""`{{name}}` in texts of the user's: one form for messages and for scripts.
+
+One pass, and values are never expanded again, because they are text of the agent's. `{{!name}}` is written out as
+`{{name}}`. A name may hold `.` and `-`, which no variable does: so `{{ticket-id}}` is an unknown name, and a fault,
+and not a text that silently stays as it is.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from typing import Final
 
 from skillup.errors import TrialError
 
-_PLACEHOLDER = re.compile(r"\{\{(!?)\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+TEMPLATE: Final = re.compile(r"\{\{(!?)(\s*([A-Za-z_][A-Za-z0-9_.-]*)\s*)\}\}")
+"""`{{name}}` and `{{!name}}`; groups: the `!`, all after it up to the braces, the name."""
 
 
 def placeholders(text: str) -> tuple[str, ...]:
     """The names that a text uses, each once, in order; `{{!name}}` is a literal and uses none."""
-    return tuple(dict.fromkeys(name for escaped, name in _PLACEHOLDER.findall(text) if not escaped))
+    return tuple(dict.fromkeys(name for literal, _, name in TEMPLATE.findall(text) if not literal))
 
 
 def render(text: str, values: Mapping[str, str]) -> str:
@@ -23,16 +30,16 @@ def render(text: str, values: Mapping[str, str]) -> str:
     """
 
     def replaced(match: re.Match[str]) -> str:
-        escaped, name = match.groups()
-        if escaped:
-            return match.group(0).replace("!", "", 1)
+        literal, inner, name = match.groups()
+        if literal:
+            return f"{{{{{inner}}}}}"
         if name not in values:
             known = ", ".join(sorted(values)) or "none"
             raise TrialError(
                 "template",
                 f"the message uses {{{{{name}}}}}, which has no value",
-                hint=f"known names: {known}",
+                hint=f"names with a value: {known}",
             )
         return values[name]
 
-    return _PLACEHOLDER.sub(replaced, text)
+    return TEMPLATE.sub(replaced, text)

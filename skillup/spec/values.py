@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Annotated, Any, ClassVar
 
 import re2
@@ -17,18 +19,23 @@ from pydantic import (
 )
 from wcmatch import glob
 
-from skillup.spec.problems import fault_at
+from skillup.spec.problems import fault_at, quoted
+
+MAX_SECONDS = 7 * 24 * 3600.0
+"""A week: longer than any trial, and far below what timers of the operating system can hold."""
 
 
 class Spec(BaseModel):
     """A mapping in a file of the user's: unknown keys are faults.
 
-    `later` names keys of the public format that we recognise and do not support yet.
+    `later` names keys of the format that we recognise and do not support yet; `later_values` does the same for the
+    values of a key. Both are refused with these words, never ignored and never taken for a misspelling.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", serialize_by_alias=True)
 
     later: ClassVar[frozenset[str]] = frozenset()
+    later_values: ClassVar[Mapping[str, frozenset[str]]] = MappingProxyType({})
 
 
 def compile_pattern(pattern: str, *, ignore_case: bool = False) -> Any:
@@ -51,13 +58,37 @@ def compile_pattern(pattern: str, *, ignore_case: bool = False) -> Any:
 def _checked_pattern(pattern: str) -> str:
     if not pattern:
         raise fault_at("an empty pattern matches everything", hint="write the text that must be found")
-    compile_pattern(pattern)
+    try:
+        compile_pattern(pattern)
+    except ValueError as error:
+        raise fault_at(str(error), hint=_pattern_hint(pattern)) from None
     return pattern
+
+
+def _pattern_hint(pattern: str) -> str:
+    """What to write instead of what other dialects have and RE2 has not."""
+    if any(part in pattern for part in ("(?=", "(?!", "(?<=", "(?<!")):
+        return "RE2 has no look-ahead and no look-behind: use two checks, or a group"
+    if any(f"\\{digit}" in pattern for digit in range(1, 10)):
+        return "RE2 has no back references"
+    return "write \\ in front of ( ) [ ] { } . * + ? | that are meant literally"
 
 
 def _not_empty(text: str) -> str:
     if not text:
         raise fault_at("an empty text is contained in everything", hint="write the text that must be found")
+    return text
+
+
+def _not_blank(text: str) -> str:
+    if not text.strip():
+        raise fault_at("the text is blank", hint="write something, or remove the key")
+    return text
+
+
+def _without_nul(text: str) -> str:
+    if "\0" in text:
+        raise fault_at("no process can be given a text that holds NUL (U+0000)", hint="remove it")
     return text
 
 
@@ -67,6 +98,20 @@ def _seconds(value: Any) -> Any:
     return value
 
 
+def _limit_seconds(value: Any) -> Any:
+    value = _seconds(value)
+    if isinstance(value, float) and value < 0:
+        raise fault_at(
+            "a negative limit would mean none, and everything that we start has a limit",
+            hint=f"give seconds, at most {MAX_SECONDS:g}; 0 means the default",
+        )
+    return None if value == 0 and isinstance(value, float) else value
+
+
+def _limit_count(value: Any) -> Any:
+    return None if value == 0 and isinstance(value, int) and not isinstance(value, bool) else value
+
+
 def _turn_reference(value: Any) -> Any:
     if value in ("any", "last") or (isinstance(value, int) and not isinstance(value, bool) and value >= 1):
         return value
@@ -74,13 +119,16 @@ def _turn_reference(value: Any) -> Any:
 
 
 def _inside(path: str) -> str:
-    """A relative POSIX path that cannot leave the folder it is relative to."""
+    """A relative POSIX path that cannot leave the folder it is relative to, without `.` and empty parts."""
+    if "\\" in path or "\0" in path:
+        raise fault_at(f"the path {quoted(path)} holds a backslash or NUL", hint="paths are written with /")
     parts = path.split("/")
-    if path.startswith(("/", "~")) or ".." in parts or "\\" in path or "\0" in path:
-        raise fault_at(f"the path {path!r} leaves its folder", hint="use a relative path with / and without ..")
-    if not path or path == ".":
+    if path.startswith(("/", "~")) or ".." in parts:
+        raise fault_at(f"the path {quoted(path)} leaves its folder", hint="use a relative path with / and without ..")
+    named = [part for part in parts if part not in ("", ".")]
+    if not named:
         raise fault_at("an empty path names nothing")
-    return path
+    return "/".join(named)
 
 
 Pattern = Annotated[str, AfterValidator(_checked_pattern)]
@@ -89,17 +137,34 @@ Pattern = Annotated[str, AfterValidator(_checked_pattern)]
 Text = Annotated[str, AfterValidator(_not_empty)]
 """A literal, non-empty text."""
 
-Seconds = Annotated[StrictFloat, BeforeValidator(_seconds), Field(gt=0)]
+Words = Annotated[str, AfterValidator(_not_blank), AfterValidator(_without_nul)]
+"""A text that says something and can be handed to a process: a name, a path, a command."""
+
+Value = Annotated[str, AfterValidator(_without_nul)]
+"""The value of a variable; may be empty."""
+
+Message = Annotated[str, AfterValidator(_not_blank)]
+"""What a user says; not blank."""
+
+Seconds = Annotated[StrictFloat, BeforeValidator(_seconds), Field(gt=0, le=MAX_SECONDS, allow_inf_nan=False)]
 """A duration in seconds, more than 0."""
 
-Delay = Annotated[StrictFloat, BeforeValidator(_seconds), Field(ge=0)]
+LimitSeconds = Annotated[
+    Annotated[StrictFloat, Field(gt=0, le=MAX_SECONDS, allow_inf_nan=False)] | None, BeforeValidator(_limit_seconds)
+]
+"""A time limit in seconds; 0 and null mean that nothing is said here, as in the public format."""
+
+LimitCount = Annotated[Annotated[StrictInt, Field(ge=1)] | None, BeforeValidator(_limit_count)]
+"""A limit on a number; 0 and null mean that nothing is said here, as in the public format."""
+
+Delay = Annotated[StrictFloat, BeforeValidator(_seconds), Field(ge=0, le=MAX_SECONDS, allow_inf_nan=False)]
 """A wait in seconds, 0 for none."""
 
 TurnReference = Annotated[int | str, BeforeValidator(_turn_reference)]
 """A turn by number (from 1), `any` or `last`."""
 
 InnerPath = Annotated[str, AfterValidator(_inside)]
-"""A path inside the workspace or the suite."""
+"""A path or a glob inside the workspace or the suite."""
 
 Flag = StrictBool
 Whole = StrictInt

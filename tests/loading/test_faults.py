@@ -26,7 +26,8 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from skillup.errors import Fault
-from skillup.loading.faults import faults_from_validation, render_faults
+from skillup.loading.faults import faults_from_validation
+from skillup.loading.rendering import render_faults
 from skillup.loading.yamlfile import parse_yaml
 from skillup.spec.problems import fault_at, key_text, quoted
 
@@ -191,11 +192,11 @@ REPORTS: dict[str, tuple[str, str]] = {
     ),
     "key for later": (
         "id: a\nmcp: {}\n",
-        'case.yaml:2:1: mcp: "mcp" is part of the format but not supported yet (remove it)',
+        'case.yaml:2:1: mcp: "mcp" is part of the format but not supported yet (remove it for now)',
     ),
     "key for later in an item": (
         "id: a\nturns:\n  - {role: user, content: a, respond: b}\n",
-        'case.yaml:3:30: turns[0].respond: "respond" is part of the format but not supported yet (remove it)',
+        'case.yaml:3:30: turns[0].respond: "respond" is part of the format but not supported yet (remove it for now)',
     ),
     "key that is not one word": (
         "id: a\n'a.b c': 1\n",
@@ -214,10 +215,22 @@ REPORTS: dict[str, tuple[str, str]] = {
         "id: a\ntags: x\n",
         "case.yaml:2:7: tags: expected a list, got text (write [a, b], or each item on a line of its own after `- `)",
     ),
-    "list, not mapping": ("id: a\ntags: {a: b}\n", "case.yaml:2:7: tags: expected a list, got a mapping"),
-    "mapping, not text": ("id: a\nturns: [hi]\n", "case.yaml:2:9: turns[0]: expected a mapping, got text"),
-    "mapping, not list": ("- a\n", "case.yaml:1:1: expected a mapping, got a list"),
-    "free mapping, not text": ("id: a\nvars: x\n", "case.yaml:2:7: vars: expected a mapping, got text"),
+    "list, not mapping": (
+        "id: a\ntags: {a: b}\n",
+        "case.yaml:2:7: tags: expected a list, got a mapping (begin each item with `- `)",
+    ),
+    "mapping, not text": (
+        "id: a\nturns: [hi]\n",
+        "case.yaml:2:9: turns[0]: expected a mapping, got text (write lines of the form `key: value`)",
+    ),
+    "mapping, not list": (
+        "- a\n",
+        "case.yaml:1:1: expected a mapping, got a list (write lines of the form `key: value`)",
+    ),
+    "free mapping, not text": (
+        "id: a\nvars: x\n",
+        "case.yaml:2:7: vars: expected a mapping, got text (write lines of the form `key: value`)",
+    ),
     "text in a free mapping": (
         "id: a\nvars:\n  A: 1\n",
         "case.yaml:3:6: vars.A: expected text, got a number (put it in quotes)",
@@ -321,7 +334,10 @@ REPORTS: dict[str, tuple[str, str]] = {
         "id: a\npet: {dog_name: Rex, sise: small}\n",
         'case.yaml:2:22: pet.sise: unknown key "sise" (did you mean "size"?)',
     ),
-    "no member of a union fits": ("id: a\npet: 3\n", "case.yaml:2:6: pet: expected a mapping, got a number"),
+    "no member of a union fits": (
+        "id: a\npet: 3\n",
+        "case.yaml:2:6: pet: expected a mapping, got a number (write lines of the form `key: value`)",
+    ),
     "no simple type fits": (
         "id: a\nnames: 3\n",
         "case.yaml:2:8: names: expected text or a list, got a number",
@@ -374,7 +390,7 @@ verbose: yes
 """
     assert report_on(text).splitlines() == [
         'case.yaml:1:1: "id" is required',
-        'case.yaml:1:1: mcp: "mcp" is part of the format but not supported yet (remove it)',
+        'case.yaml:1:1: mcp: "mcp" is part of the format but not supported yet (remove it for now)',
         "case.yaml:3:11: turns[0].role: must be user",
         "case.yaml:4:14: turns[0].content: expected text, got a number (put it in quotes)",
         "case.yaml:6:14: turns[1].content: expected text, got a number (put it in quotes)",

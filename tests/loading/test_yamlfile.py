@@ -16,8 +16,9 @@ import pytest
 import yaml
 
 from skillup.errors import Fault, InputError
-from skillup.loading.faults import render_faults
-from skillup.loading.yamlfile import LIBYAML, MAX_BYTES, EventLoader, Mark, Position, parse_yaml, read_yaml
+from skillup.loading.document import Mark, Position
+from skillup.loading.rendering import render_faults
+from skillup.loading.yamlfile import LIBYAML, MAX_BYTES, EventLoader, parse_yaml, read_yaml
 
 LOADERS = [pytest.param(yaml.BaseLoader, id="python")]
 if LIBYAML:
@@ -247,10 +248,10 @@ TAG_HINT = "(remove it, and quote what is text)"
 INDENT = "(check the indentation, and quote texts that hold quotes or begin with one of [ ] { } , & * ! | > % @ `)"
 
 BAD_TEXTS: dict[str, tuple[str, str]] = {
-    "empty": ("", "case.yaml: the file is empty"),
-    "blanks": ("  \n\n", "case.yaml: the file is empty"),
-    "only comments": ("# a\n# b\n", "case.yaml: the file is empty"),
-    "only a marker": ("---\n", "case.yaml: the file is empty"),
+    "empty": ("", "case.yaml:1:1: the file is empty"),
+    "blanks": ("  \n\n", "case.yaml:1:1: the file is empty"),
+    "only comments": ("# a\n# b\n", "case.yaml:1:1: the file is empty"),
+    "only a marker": ("---\n", "case.yaml:1:1: the file is empty"),
     "tab": ("a:\n\tb: 1\n", f"case.yaml:2:1: {TAB}"),
     "tab after blanks": ("a:\n  b:\n  \tc: 1\n", f"case.yaml:3:3: {TAB}"),
     "tab on a later line": ("ä:\n  b: é😀\n\tc: 2\n", f"case.yaml:3:1: {TAB}"),
@@ -552,8 +553,8 @@ BAD_BYTES: dict[str, tuple[bytes, str]] = {
     "encoded surrogate": (b"a: \xed\xa0\x80", "case.yaml:1:4: byte 4 (0xed) is not UTF-8 (save the file as UTF-8)"),
     "UTF-16": ("a: 1\n".encode("utf-16"), "case.yaml:1:1: the file is UTF-16 (save it as UTF-8)"),
     "too large": (b"#" * (MAX_BYTES + 1), "case.yaml: larger than 4 MB (move large texts into files of their own)"),
-    "empty": (b"", "case.yaml: the file is empty"),
-    "only a byte order mark": (b"\xef\xbb\xbf", "case.yaml: the file is empty"),
+    "empty": (b"", "case.yaml:1:1: the file is empty"),
+    "only a byte order mark": (b"\xef\xbb\xbf", "case.yaml:1:1: the file is empty"),
 }
 
 

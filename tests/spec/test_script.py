@@ -21,10 +21,7 @@ def faults(text: str) -> list[tuple[tuple[str | int, ...], str]]:
     """Place and message of every fault."""
     with pytest.raises(ValidationError) as caught:
         read(text)
-    return [
-        ((*error["loc"], *error.get("ctx", {}).get("at", ())), error["msg"])
-        for error in caught.value.errors()
-    ]
+    return [((*error["loc"], *error.get("ctx", {}).get("at", ())), error["msg"]) for error in caught.value.errors()]
 
 
 def test_a_whole_entry_is_read() -> None:
@@ -137,9 +134,7 @@ def test_mcp_arguments_are_not_checked() -> None:
         ("{status: 500, retry_after: -1}", (0, "retry_after"), "greater than or equal to 0"),
     ],
 )
-def test_a_mistake_in_a_fault_is_named_at_its_place(
-    planned: str, place: tuple[Any, ...], message: str
-) -> None:
+def test_a_mistake_in_a_fault_is_named_at_its_place(planned: str, place: tuple[Any, ...], message: str) -> None:
     found = faults(f"[{{say: a, faults: [{planned}]}}]")
     assert [at for at, _ in found] == [(0, "faults", *place)]
     assert message in found[0][1]
@@ -147,9 +142,7 @@ def test_a_mistake_in_a_fault_is_named_at_its_place(
 
 def test_faults_of_a_reply_behind_one_that_always_comes_are_refused() -> None:
     found = faults("[{faults: [{status: 500}], replies: [{say: a, faults: [{drop: true}]}]}]")
-    assert found == [
-        ((0, "replies", 0, "faults"), "the faults never come: one of the whole entry happens always")
-    ]
+    assert found == [((0, "replies", 0, "faults"), "the faults never come: one of the whole entry happens always")]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,111 @@
+"""Case files one after another: read, checked, merged with their suite's defaults, all faults kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from skillup.errors import Fault, InputError
+from skillup.loading.checks import Fixtures, case_faults, case_warnings, judge_faults
+from skillup.loading.document import Document, KeyPath
+from skillup.loading.faults import faults_from_validation
+from skillup.loading.paths import Ground, shown
+from skillup.loading.yamlfile import read_yaml
+from skillup.spec.case import Case, can_be_an_id
+from skillup.spec.problems import quoted
+from skillup.spec.suite import SuiteFile, with_defaults
+
+
+@dataclass(frozen=True)
+class WrittenSuite:
+    """A suite's file: where it is, what it says, and where it says it."""
+
+    path: Path
+    file: SuiteFile
+    document: Document
+
+
+class CaseLoader:
+    """Loads the case files of one suite and gathers what is wrong with them.
+
+    `suite` is None for bare cases; `ids` are those taken so far in this run, with the
+    file that took each. With `lenient` only what the file says itself is judged, because the suite is faulty.
+    """
+
+    def __init__(
+        self,
+        ground: Ground,
+        suite: WrittenSuite | None,
+        ids: dict[str, str],
+        *,
+        lenient: bool = False,
+    ) -> None:
+        self.cases: list[Case] = []
+        self.faults: list[Fault] = []
+        self.warnings: list[str] = []
+        self._files: set[Path] = set()
+        self._ground = ground
+        self._suite = suite
+        self._ids = ids
+        self._lenient = lenient
+        self._fixtures = Fixtures(ground)
+
+    def load(self, path: Path, named_at: KeyPath = ()) -> None:
+        """Loads one file, named at that place of the suite's file."""
+        display = shown(path)
+        if path in self._files:
+            self.faults.append(self._fault_at(named_at, display, f"{display} is named twice"))
+            return
+        self._files.add(path)
+        if not self._ground.holds(path):
+            message = f"{display} is a link that leaves the suite's folder"
+            self.faults.append(self._fault_at(named_at, display, message, "copy the file, or pass --allow-path DIR"))
+            return
+        try:
+            document = read_yaml(path, display)
+            case = self._case(document, path)
+        except InputError as error:
+            self.faults += error.faults
+            return
+        self._check(case, document, path)
+        self.warnings += case_warnings(case, document)
+        self.cases.append(case)
+
+    def _fault_at(self, place: KeyPath, display: str, message: str, hint: str = "") -> Fault:
+        if self._suite is None:
+            return Fault(display, 0, 0, "", message, hint)
+        return self._suite.document.fault(place, message, hint=hint)
+
+    def _case(self, document: Document, path: Path) -> Case:
+        data: Any = document.data
+        if isinstance(data, dict) and "id" not in data:
+            if not can_be_an_id(path.stem):
+                message = f"the id is the file's name, and {quoted(path.stem)} cannot name a folder"
+                self.faults.append(document.fault(("id",), message, hint="give an `id:`, or rename the file"))
+            data = {"id": path.stem if can_be_an_id(path.stem) else "unnamed", **data}
+        try:
+            case = Case.model_validate(data)
+        except ValidationError as error:
+            raise InputError(faults_from_validation(error, document, Case)) from None
+        return with_defaults(case, self._suite.file.cases.defaults, self._suite.file.judge) if self._suite else case
+
+    def _check(self, case: Case, document: Document, path: Path) -> None:
+        if case.id in self._ids:
+            written = "id" in document.data
+            hint = "" if written else "the id is the file's name; give one of the two an `id:` of its own"
+            message = f"the id {case.id} is taken by {self._ids[case.id]}"
+            self.faults.append(document.fault(("id",), message, hint=hint))
+        self._ids.setdefault(case.id, document.display)
+        if self._lenient:
+            return
+        self.faults += case_faults(case, document)
+        sources = (path,) if self._suite is None else (path, self._suite.path)
+        self.faults += self._fixtures.faults(case, document, sources)
+        turns = len(case.turns)
+        if self._suite is None or document.data.get("judge") is not None:
+            self.faults += judge_faults(case.judge, turns, document)
+        else:
+            self.faults += judge_faults(case.judge, turns, self._suite.document, case_id=case.id)
