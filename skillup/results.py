@@ -1,8 +1,11 @@
 """What we write: the record of a trial, its verdict, and the results made from both.
 
+    RunManifest   what is going to be run, with what, where                         run.json
+    SavedTurn     one turn, on disk before the next one starts                      turn-N/turn.json
     TrialRecord   what happened: turns, transcript, workspace changes, failures     record.json
-    Verdict       what it means: status, reason, every check with evidence          grading.json
-    TrialResult   both, in the names of the public format                           result.json of a trial
+    Grading       what it means: status, reason, every check with evidence          grading.json
+    Timing        tokens and time                                                   timing.json
+    TrialResult   record and verdict, in the names of the public format             result.json of a trial
     RunResult     all trials of a run                                               result.json of a run
 
 Field names follow the public skill-up result format (docs/results.md); extra keys are ours. Records are masked
@@ -11,12 +14,15 @@ before they are written, and the judge reads nothing else.
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal, Self
+
+from pydantic import model_validator
 
 from skillup.errors import ErrorKind, Phase, TrialError
 from skillup.transcript import Message, Usage, Value
 
-SCHEMA_VERSION = "skillup/1"
+SchemaVersion = Literal["skillup/1"]
+SCHEMA_VERSION: Final[SchemaVersion] = "skillup/1"
 """Version of every file that we write; a reader refuses what it does not know."""
 
 Status = Literal["PASS", "FAIL", "ERROR", "SKIP", "UNCHECKED"]
@@ -115,6 +121,12 @@ class TurnRecord(Value):
     model_traffic: ModelTraffic | None = None
 
 
+class SavedTurn(TurnRecord):
+    """A turn as it is saved the moment it ends; later the trial's record holds it, too."""
+
+    schema_version: SchemaVersion = SCHEMA_VERSION
+
+
 class Ending(Value):
     """How the conversation of a trial ended.
 
@@ -160,7 +172,7 @@ class TrialRecord(Value):
     `hidden_tools` are canonical tools whose calls the engine's stream cannot show.
     """
 
-    schema_version: str = SCHEMA_VERSION
+    schema_version: SchemaVersion = SCHEMA_VERSION
     case_id: str
     title: str
     configuration: Variant
@@ -180,11 +192,18 @@ class TrialRecord(Value):
     failures: tuple[Failure, ...]
     hidden_tools: tuple[str, ...] = ()
 
+    @model_validator(mode="after")
+    def _error_has_a_failure(self) -> Self:
+        if self.ending.how == "error" and not self.failures:
+            raise ValueError("the conversation ended in an error, but no failure is recorded")
+        return self
+
 
 class Check(Value):
     """One check with its outcome; `cause` says why an `unknown` is unknown.
 
-    `forbids` marks a check that is met by absence, so that a violation before an error is kept.
+    `forbidden` marks a `not_met` that is something that happened, not something missing: a later fault of ours does
+    not excuse it (`violations_before_error`).
     """
 
     id: str
@@ -195,7 +214,7 @@ class Check(Value):
     turn: int | str | None = None
     cause: UnknownCause | None = None
     scope: Scope = "turn"
-    forbids: bool = False
+    forbidden: bool = False
 
 
 class Assertion(Value):
@@ -228,7 +247,7 @@ class Summary(Value):
 class Verdict(Value):
     """What a trial means. `reason` is one sentence; `code` the short machine word (`gate`, `limit/turn_seconds`, …)."""
 
-    schema_version: str = SCHEMA_VERSION
+    schema_version: SchemaVersion = SCHEMA_VERSION
     status: Status
     code: str
     reason: str
@@ -240,8 +259,33 @@ class Verdict(Value):
     turns_total: int
 
 
+class Expectation(Value):
+    """A check in the words of Anthropic's grading.json."""
+
+    text: str
+    passed: bool
+    evidence: str
+
+
+class Grading(Verdict):
+    """A verdict as it is saved; `expectations` repeats `assertion_results` under the name that other readers know."""
+
+    expectations: tuple[Expectation, ...]
+
+
+class Timing(Value):
+    """Tokens (input and output, caches left out; None when unknown) and the duration of set-up and turns together."""
+
+    schema_version: SchemaVersion = SCHEMA_VERSION
+    total_tokens: int | None
+    duration_ms: int
+
+
 class TurnResult(Value):
-    """A turn in the names of the public format, with our extra keys."""
+    """A turn in the names of the public format, with our extra keys.
+
+    `unmatched` are requests that no entry of the script answered; always empty on a real model.
+    """
 
     turn_number: int
     content: str
@@ -257,12 +301,13 @@ class TurnResult(Value):
     workspace: Changes | None
     notes: tuple[str, ...]
     unfinished_background: tuple[str, ...]
+    unmatched: tuple[str, ...]
 
 
 class TrialResult(Value):
     """One entry of `case_results`: a trial and its verdict."""
 
-    schema_version: str = SCHEMA_VERSION
+    schema_version: SchemaVersion = SCHEMA_VERSION
     case_id: str
     title: str
     status: Status
@@ -289,11 +334,15 @@ class TrialResult(Value):
 
 
 class Totals(Value):
-    """Trials by status, and the rates over valid trials (PASS + FAIL) and over all (valid + ERROR)."""
+    """Trials by status, and the rates over valid trials (PASS + FAIL) and over all (valid + ERROR).
+
+    `errors_by_kind` tells a capture that found nothing from a provider that was down.
+    """
 
     passed: int
     failed: int
     errors: int
+    errors_by_kind: dict[ErrorKind, int]
     skipped: int
     unchecked: int
     valid: int
@@ -301,10 +350,69 @@ class Totals(Value):
     pass_rate_all: float | None
 
 
-class RunResult(Value):
-    """All trials of one run."""
+class HostFacts(Value):
+    """The machine that a run was made on."""
 
-    schema_version: str = SCHEMA_VERSION
+    python: str
+    system: str
+    release: str
+
+
+class SuiteFacts(Value):
+    """A suite of a run: its name, and the file or folder that it was read from."""
+
+    name: str
+    source: str
+
+
+class ModelFacts(Value):
+    """The model that an agent was told to use; None leaves the choice to the CLI."""
+
+    provider: str | None
+    name: str | None
+    base_url: str | None
+
+
+class AgentFacts(Value):
+    """An agent of a run, resolved: profile, suite and command line applied. `variables` are names, never values."""
+
+    name: str
+    engine: str
+    engine_version: str | None
+    model: ModelFacts
+    settings: dict[str, Any]
+    variables: tuple[str, ...]
+    permissions: str
+    login: str
+    source: str
+
+
+class RunManifest(Value):
+    """What a run is made of, written before anything is run.
+
+    `cases` and `skills` map names to SHA-256 of their contents; `trials` are the trials' folders, relative to the run
+    directory, in order.
+    """
+
+    schema_version: SchemaVersion = SCHEMA_VERSION
+    run_id: str
+    suite: str
+    skillup_version: str
+    start_time: str
+    command: tuple[str, ...]
+    host: HostFacts
+    parallelism: int
+    suites: tuple[SuiteFacts, ...]
+    agents: tuple[AgentFacts, ...]
+    cases: dict[str, str]
+    skills: dict[str, str]
+    trials: tuple[str, ...]
+
+
+class RunResult(Value):
+    """All trials of one run that ended. `running` is a run without an end: it goes on, or was killed."""
+
+    schema_version: SchemaVersion = SCHEMA_VERSION
     run_id: str
     status: Literal["finished", "interrupted", "running"]
     suite: str
@@ -314,5 +422,6 @@ class RunResult(Value):
     start_time: str
     end_time: str | None
     total_tokens: int | None
+    trials_planned: int
     totals: Totals
     case_results: tuple[TrialResult, ...]

@@ -5,9 +5,11 @@ The words are the contract's (§6). `None` always means unknown; it is never 0 a
 
 from __future__ import annotations
 
+import math
+import re
 from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationInfo, model_validator
 
 CanonicalTool = Literal[
     "bash",
@@ -34,10 +36,42 @@ Source = Literal["case", "simulator", "agent"]
 CallStatus = Literal["ok", "error", "denied", "unknown"]
 
 
+MAX_DEPTH = 100
+"""How deep the arguments of a tool call may nest; writers and readers of JSON give up not far beyond."""
+
+_LONE_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def storable(value: Any, depth: int = 0) -> Any:
+    r"""Plain data of foreign origin in a form that every reader of UTF-8 JSON takes.
+
+    Half characters (an agent may print `"\ud800"`) become U+FFFD, numbers that JSON does not have become None, and
+    what nests deeper than `MAX_DEPTH` becomes a note.
+    """
+    if isinstance(value, str):
+        return value if value.isascii() else _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, (dict, list, tuple)) and depth > MAX_DEPTH:
+        return f"[left out: nested more than {MAX_DEPTH} deep]"
+    if isinstance(value, dict):
+        return {storable(key): storable(inner, depth + 1) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [storable(inner, depth + 1) for inner in value]
+    return value
+
+
 class Value(BaseModel):
-    """A frozen value that is written to disk and read back."""
+    """A frozen value that is written to disk and read back; whatever it is made from, it can be written."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _storable(cls, data: Any, info: ValidationInfo) -> Any:
+        if info.mode == "json" or not isinstance(data, dict):
+            return data  # what was read back is in order since it was written
+        return {key: storable(value) for key, value in data.items()}
 
 
 class ToolCall(Value):

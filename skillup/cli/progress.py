@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 
 from skillup.execution.task import Progress
-from skillup.reports.console import plain
+from skillup.reports.plain import plain
 
 
 @contextmanager

@@ -13,13 +13,10 @@ from skillup.cli.common import expected_errors
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-v", "--verbose", count=True, help="Show every check (-v) and every turn (-vv).")
-def command(run: Path, as_json: bool, verbose: int) -> None:  # noqa: FBT001 - click passes by name
-    """Show the results of a finished or interrupted run, from its saved trials alone."""
+def command(run: Path, as_json: bool, verbose: int) -> None:
+    """Show the results of a run from its saved trials alone; also of one that was interrupted, or is still going on."""
     with expected_errors():
-        from skillup.cli.run import show  # noqa: PLC0415 - the command line starts without it
-        from skillup.execution import rundir  # noqa: PLC0415
+        from skillup.cli.run import show
+        from skillup.execution import rundir
 
-        saved = rundir.saved_run(run)
-        show(saved, as_json=as_json, verbosity=verbose)
-        if saved.status != "finished":
-            click.echo(f"this run is {saved.status}: {len(saved.case_results)} trials ended", err=True)
+        show(rundir.saved_run(run), as_json=as_json, verbosity=verbose)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +13,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from skillup.cli.common import expected_errors, suite_arguments
+from skillup.cli.interrupts import INTERRUPTED, Interrupts
 
 if TYPE_CHECKING:
+    from skillup.execution.task import TrialTask
     from skillup.results import RunResult
+
+BROKEN_OFF = 3
+"""Exit code when the run directory could not be written any more: a run with holes is no measurement."""
 
 
 @click.command("run")
@@ -47,45 +50,72 @@ def command(paths: tuple[Path, ...], allowed: tuple[Path, ...], **options: Any) 
     PATH is a suite (eval.yaml or its folder), a case file, or a folder of cases; by default evals/eval.yaml,
     eval.yaml or cases/.
     """
-    with expected_errors(), ExitStack() as stack:
-        code = _run(paths, allowed, options, stack)
+    with Interrupts() as interrupts:
+        try:
+            with expected_errors(), ExitStack() as stack:
+                code = _run(paths, allowed, options, interrupts, stack)
+        except KeyboardInterrupt:
+            click.echo("interrupted: nothing was run", err=True)
+            code = INTERRUPTED
     sys.exit(code)
 
 
-def _run(paths: tuple[Path, ...], allowed: tuple[Path, ...], options: Mapping[str, Any], stack: ExitStack) -> int:
-    from skillup.cli.progress import open_progress  # noqa: PLC0415 - a wrong option must not wait for all this
-    from skillup.environments.process import Nursery  # noqa: PLC0415
-    from skillup.execution import rundir  # noqa: PLC0415
-    from skillup.execution.plan import Choices, make_plan  # noqa: PLC0415
-    from skillup.execution.runner import run_all  # noqa: PLC0415
-    from skillup.execution.services import open_services  # noqa: PLC0415
-    from skillup.loading.native import load_suites  # noqa: PLC0415
-    from skillup.judging.totals import exit_code  # noqa: PLC0415
+def _run(
+    paths: tuple[Path, ...],
+    allowed: tuple[Path, ...],
+    options: Mapping[str, Any],
+    interrupts: Interrupts,
+    stack: ExitStack,
+) -> int:
+    from skillup.cli.progress import open_progress
+    from skillup.environments.host import sweep, trial_base
+    from skillup.environments.process import Nursery
+    from skillup.errors import RunDirectoryError
+    from skillup.execution import rundir
+    from skillup.execution.plan import Choices, make_plan
+    from skillup.execution.runner import run_all
+    from skillup.execution.services import open_services
+    from skillup.judging.totals import exit_code
+    from skillup.loading.native import load_suites
 
     host = dict(os.environ)
     expected = _read_expected(options["expected"])
     suites = load_suites(paths, allowed)
     nursery = stack.enter_context(Nursery())
-    cancelled = stack.enter_context(_interrupts(nursery.close))
     choices = Choices(options["agents"], options["model"], options["parallelism"], options["keep"])
     plan = make_plan(suites, choices, host, nursery)
     for warning in plan.warnings:
         click.echo(f"warning: {warning}", err=True)
+    for root in sweep(trial_base(host)):
+        click.echo(f"warning: {root}, of a run that died, cannot be removed", err=True)
+    interrupts.run_begins()
     started = datetime.now(UTC)
     rundir.private_umask()
     directory = rundir.new_directory(suites[0].name, options["output_dir"])
     rundir.write_manifest(directory, suites, plan, rundir.command_line(), started)
-    with open_progress(len(plan.tasks)) as tell:
-        services = stack.enter_context(open_services(nursery, cancelled, host, tell))
-        results = run_all(plan.below(directory), services, plan.parallelism)
-    interrupted = cancelled.is_set()
-    run = rundir.finish(directory, results, "interrupted" if interrupted else "finished")
+    tasks = plan.below(directory)
+    try:
+        with open_progress(len(tasks)) as tell:
+            services = stack.enter_context(open_services(nursery, interrupts.stopping, host, tell))
+            results = run_all(tasks, services, plan.parallelism)
+        interrupted = interrupts.stopping.is_set()
+        run = rundir.finish(directory, results, "interrupted" if interrupted else "finished")
+    except (RunDirectoryError, OSError) as error:
+        return _broken_off(directory, tasks, error)
     show(run, as_json=options["as_json"], verbosity=options["verbose"])
     click.echo(f"report: {directory / 'result.json'}", err=bool(options["as_json"]))
     if interrupted:
-        click.echo(f"interrupted: {len(results)} of {len(plan.tasks)} trials ended and are on disk", err=True)
+        click.echo(f"interrupted: {len(results)} of {len(tasks)} trials ended and are on disk", err=True)
         return exit_code(run.totals, interrupted=True)
     return exit_code(run.totals) if expected is None else _hold_against(run, expected)
+
+
+def _broken_off(directory: Path, tasks: tuple[TrialTask, ...], error: Exception) -> int:
+    """Says that a run cannot go on because its results cannot be kept, and what there is."""
+    ended = sum((task.folder / "result.json").exists() for task in tasks)
+    click.echo(f"the run was stopped: {error}", err=True)
+    click.echo(f"{ended} of {len(tasks)} trials had ended; `skillup report {directory}` shows them", err=True)
+    return BROKEN_OFF
 
 
 def show(run: RunResult, *, as_json: bool, verbosity: int) -> None:
@@ -93,9 +123,9 @@ def show(run: RunResult, *, as_json: bool, verbosity: int) -> None:
     if as_json:
         click.echo(run.model_dump_json(indent=2))
         return
-    from rich.console import Console  # noqa: PLC0415 - not needed for JSON
+    from rich.console import Console
 
-    from skillup.reports.console import print_run  # noqa: PLC0415
+    from skillup.reports.console import print_run
 
     print_run(run, Console(), verbosity=verbosity)
 
@@ -103,8 +133,8 @@ def show(run: RunResult, *, as_json: bool, verbosity: int) -> None:
 def _read_expected(path: Path | None) -> dict[str, str] | None:
     if path is None:
         return None
-    from skillup.errors import InputError  # noqa: PLC0415
-    from skillup.loading.yamlfile import read_yaml  # noqa: PLC0415
+    from skillup.errors import InputError
+    from skillup.loading.yamlfile import read_yaml
 
     document = read_yaml(path, str(path))
     data = document.data
@@ -114,7 +144,7 @@ def _read_expected(path: Path | None) -> dict[str, str] | None:
 
 
 def _hold_against(run: RunResult, expected: dict[str, str]) -> int:
-    from skillup.reports.expected import mismatches  # noqa: PLC0415
+    from skillup.reports.expected import mismatches
 
     wrong = mismatches(run.case_results, expected)
     for line in wrong:
@@ -122,24 +152,3 @@ def _hold_against(run: RunResult, expected: dict[str, str]) -> int:
     if not wrong:
         click.echo(f"all {len(run.case_results)} results are as expected")
     return 1 if wrong else 0
-
-
-@contextmanager
-def _interrupts(end_at_once: Any) -> Iterator[threading.Event]:
-    """Sets the event at the first ^C or SIGTERM; at the second, ends everything and leaves at once."""
-    cancelled = threading.Event()
-
-    def handle(_number: int, _frame: object) -> None:
-        if cancelled.is_set():
-            end_at_once()
-            os._exit(130)
-        cancelled.set()
-        os.write(2, b"\nstopping: running turns are ended, finished trials stay (again: at once)\n")
-
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = [signal.signal(number, handle) for number in numbers]
-    try:
-        yield cancelled
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from skillup.judging.texts import shortened
+from skillup.judging.texts import quoted, shortened
 from skillup.spec.values import compile_pattern
+
+_SHOWN = 100
+"""Characters of a value that evidence quotes."""
 
 
 def difference(expected: Any, actual: Any, where: str = "") -> str | None:
@@ -18,34 +22,49 @@ def difference(expected: Any, actual: Any, where: str = "") -> str | None:
     if isinstance(expected, dict):
         if set(expected) == {"matches"} and isinstance(expected["matches"], str):
             return _unmatched(expected["matches"], actual, where)
-        if not isinstance(actual, dict):
-            return f"{where or 'the arguments'}: expected a mapping, got {_typed(actual)}"
-        for key, inner in expected.items():
-            place = f"{where}.{key}" if where else str(key)
-            if key not in actual:
-                return f"argument {place} is missing"
-            found = difference(inner, actual[key], place)
-            if found:
-                return found
-        return None
+        return _mapping(expected, actual, where)
     if isinstance(expected, list):
         if not isinstance(actual, list):
-            return f"{where}: expected a list, got {_typed(actual)}"
+            return f"{_at(where)}: expected a list, got {_typed(actual)}"
         if len(expected) != len(actual):
-            return f"{where}: expected {len(expected)} items, got {len(actual)}"
+            return f"{_at(where)}: expected {len(expected)} items, got {len(actual)}"
         pairs = (difference(e, a, f"{where}[{i}]") for i, (e, a) in enumerate(zip(expected, actual, strict=True)))
         return next((found for found in pairs if found), None)
     if _kind(expected) != _kind(actual):
-        return f"{where}: expected {_typed(expected)}, got {_typed(actual)}"
-    return None if expected == actual else f"{where}: expected {_value(expected)}, got {_value(actual)}"
+        return f"{_at(where)}: expected {_typed(expected)}, got {_typed(actual)}"
+    if expected == actual:
+        return None
+    said = f"{_at(where)}: expected {_value(expected)}, got {_value(actual)}"
+    same_letters = isinstance(expected, str) and expected.casefold() == actual.casefold()
+    return f"{said} (they differ by the case of letters alone)" if same_letters else said
+
+
+def _mapping(expected: dict[str, Any], actual: Any, where: str) -> str | None:
+    if not isinstance(actual, dict):
+        return f"{_at(where)}: expected a mapping, got {_typed(actual)}"
+    for key, inner in expected.items():
+        place = f"{where}.{key}" if where else str(key)
+        if key not in actual:
+            has = ", ".join(sorted(map(str, actual))[:10])
+            return f"{quoted(place)} is missing ({f'it has {has}' if has else 'there is nothing'})"
+        found = difference(inner, actual[key], place)
+        if found:
+            return found
+    return None
 
 
 def _unmatched(pattern: str, actual: Any, where: str) -> str | None:
     if not isinstance(actual, str):
-        return f"{where}: expected text that matches {pattern!r}, got {_typed(actual)}"
+        return f"{_at(where)}: expected text that matches {quoted(pattern)}, got {_typed(actual)}"
     if compile_pattern(pattern).search(actual):
         return None
-    return f"{where}: {_value(actual)} does not match {pattern!r}"
+    case = compile_pattern(pattern, ignore_case=True).search(actual)
+    near = " (it would without regard to case: `(?i)`)" if case else ""
+    return f"{_at(where)}: {_value(actual)} does not match {quoted(pattern)}{near}"
+
+
+def _at(where: str) -> str:
+    return where or "the arguments"
 
 
 def _kind(value: Any) -> str:
@@ -57,8 +76,12 @@ def _kind(value: Any) -> str:
 
 
 def _typed(value: Any) -> str:
-    return f"the {_kind(value)} {_value(value)}"
+    return "null" if value is None else f"the {_kind(value)} {_value(value)}"
 
 
 def _value(value: Any) -> str:
-    return shortened(value, 100) if isinstance(value, str) else shortened(str(value), 100).strip("'")
+    """A value as JSON would show it, texts in quotes on one line."""
+    if isinstance(value, str):
+        return shortened(value, _SHOWN)
+    shown = json.dumps(value, ensure_ascii=False)
+    return shown if len(shown) <= _SHOWN else shown[: _SHOWN - 1] + "…"

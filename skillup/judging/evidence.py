@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from skillup.environments.snapshot_log import SavedEntry, SavedSnapshots
+from skillup.judging.outcome import Outcome
 from skillup.results import TrialRecord, TurnRecord
+from skillup.spec.rules import Rule
 from skillup.transcript import ToolCall
-
-_RAN = ("completed", "failed", "timed_out", "limit", "error")
-_COMPLETE = ("completed", "failed")
 
 
 @dataclass(frozen=True)
@@ -23,30 +22,52 @@ class Evidence:
 
     @property
     def turns(self) -> tuple[TurnRecord, ...]:
-        """The turns that ran, whole or cut."""
-        return tuple(turn for turn in self.record.turns if turn.status in _RAN)
+        """The turns that took place, whole or cut; not one that a fault kept from beginning."""
+        return tuple(turn for turn in self.record.turns if took_place(turn))
 
     def turn(self, number: int) -> TurnRecord | None:
-        """A turn that ran, by number."""
+        """A turn that took place, by number."""
         return next((turn for turn in self.turns if turn.number == number), None)
 
     def complete(self, turn: TurnRecord) -> bool:
-        """Whether the turn came to its end, so that absence can be told."""
-        return turn.status in _COMPLETE or (turn.status == "error" and turn.response is not None)
+        """Whether the turn came to its end, so that absence can be told. One whose capture failed did."""
+        if turn.status == "error":
+            return any(failure.kind == "capture" and failure.turn == turn.number for failure in self.record.failures)
+        return turn.status in ("completed", "failed")
 
-    @property
-    def all_complete(self) -> bool:
-        """Whether every turn that ran came to its end."""
-        return bool(self.turns) and all(self.complete(turn) for turn in self.turns)
+    def all_complete(self, turns: Sequence[TurnRecord]) -> bool:
+        """Whether every one of these turns came to its end."""
+        return all(self.complete(turn) for turn in turns)
 
     def tree(self, turn: int) -> Mapping[str, SavedEntry] | None:
         """What the workspace held after a turn (0: before the first), or None when no snapshot was taken."""
         return self.snapshots.tree(turn)
 
-    @property
-    def final_turn(self) -> int | None:
-        """The last turn that has a snapshot; 0 is the workspace before the first turn."""
-        return self.snapshots.last_turn
+    def named_by(self, rule: Rule) -> tuple[TurnRecord, ...] | Outcome:
+        """The turns that a rule is about, or why none of them can be judged.
+
+        `turn: N` and `turn: last` name one turn of the case, whether it took place or not; `any` and no `turn` are
+        about the conversation that took place.
+        """
+        number = self.record.turns_total if rule.turn == "last" else rule.turn
+        if isinstance(number, int):
+            turn = self.turn(number)
+            return (turn,) if turn else self._absent(number)
+        return self.turns or self._absent(1)
+
+    def _absent(self, number: int) -> Outcome:
+        ending = self.record.ending
+        if ending.how in ("gate_skipped", "capture_skipped"):
+            return Outcome("unknown", f"turn {number} was skipped: {ending.reason}", "skip_gate")
+        why = ending.reason or "the conversation ended before"
+        return Outcome("unknown", f"turn {number} did not take place: {why}", "not_reached")
+
+
+def took_place(turn: TurnRecord) -> bool:
+    """Whether the agent was started for this turn."""
+    if turn.status == "error":
+        return turn.changes is not None or bool(turn.messages)
+    return turn.status != "skipped"
 
 
 def calls_of(turn: TurnRecord) -> tuple[ToolCall, ...]:

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from skillup.judging.describe import describe, describe_expected, describe_gate
 from skillup.judging.evidence import Evidence
 from skillup.judging.rules import evaluate
 from skillup.judging.verdict import decide
-from skillup.results import (
-    Assertion,
-    Check,
-    CheckRole,
-    Scope,
-    Summary,
-    TrialRecord,
-    TurnRecord,
-    UnknownCause,
-    Verdict,
-)
+from skillup.results import Assertion, Check, CheckRole, Scope, Summary, TrialRecord, TurnRecord, UnknownCause, Verdict
 from skillup.spec.case import Case, Gate
 from skillup.spec.rules import FileContains, FilesExist, FilesNotExist, Rule, WorkspaceChanged
 
@@ -39,104 +32,77 @@ def judge(case: Case, evidence: Evidence) -> Verdict:
     )
 
 
-def _gates(case: Case, record: TrialRecord) -> list[Check]:
-    found = []
+def _gates(case: Case, record: TrialRecord) -> Iterator[Check]:
+    done = {turn.number: turn for turn in record.turns}
     for number, turn in enumerate(case.turns, start=1):
         if turn.post_condition is not None:
-            done = next((done for done in record.turns if done.number == number), None)
-            found.append(_gate(number, turn.post_condition, done, record))
-    return found
+            yield _gate(number, turn.post_condition, done.get(number), record)
 
 
 def _gate(number: int, gate: Gate, done: TurnRecord | None, record: TrialRecord) -> Check:
-    text = f"the gate of turn {number} holds"
-    if done is None or done.gate is None:
-        skipped = record.ending.how in ("gate_skipped", "capture_skipped")
-        why = f"turn {number} did not get as far as its gate"
-        cause: UnknownCause = "skip_gate" if skipped else "not_reached"
-        return Check(
-            id=f"turn-{number}.gate",
-            role="gate",
-            text=text,
-            state="unknown",
-            evidence=why,
-            turn=number,
-            cause=cause,
-        )
-    skips = done.gate.state == "not_met" and gate.on_fail == "skip_remaining"
+    """A gate as it was answered while the conversation went on: it decided what came next, so it is not asked again."""
+    asked = done.gate if done else None
+    cause: UnknownCause | None = None
+    if asked is None:
+        cause = "skip_gate" if record.ending.how in ("gate_skipped", "capture_skipped") else "not_reached"
+    elif asked.state == "not_met" and gate.on_fail == "skip_remaining":
+        cause = "skip_gate"
     return Check(
         id=f"turn-{number}.gate",
         role="gate",
-        text=text,
-        state=done.gate.state,
-        evidence=done.gate.evidence,
+        text=describe_gate(number, gate),
+        state=asked.state if asked else "unknown",
+        evidence=asked.evidence if asked else f"turn {number} did not get as far as its gate",
         turn=number,
-        cause="skip_gate" if skips else None,
+        cause=cause,
     )
 
 
-def _rules(case: Case, evidence: Evidence) -> list[Check]:
-    planned: list[tuple[str, CheckRole, Rule]] = [
-        *((f"expect.{key}", "expect", rule) for key, rule in case.expect.rules()),
-        *((f"judge.success[{i}]", "success", rule) for i, rule in enumerate(case.success_rules)),
-        *((f"judge.failure[{i}]", "failure", rule) for i, rule in enumerate(case.failure_rules)),
-    ]
-    found = []
-    for identity, role, rule in planned:
-        outcome = evaluate(rule, evidence)
-        found.append(
-            Check(
-                id=identity,
-                role=role,
-                text=describe(rule),
-                state=outcome.state,
-                evidence=outcome.evidence,
-                turn=rule.turn,
-                cause=outcome.cause,
-                scope=_scope(rule),
-                forbids=rule.forbids,
-            )
-        )
-    return found
+def _rules(case: Case, evidence: Evidence) -> Iterator[Check]:
+    for key, rule in case.expect.rules():
+        yield _check(f"expect.{key}", "expect", describe_expected(key, rule), rule, evidence)
+    for index, rule in enumerate(case.success_rules):
+        yield _check(f"judge.success[{index}]", "success", describe(rule), rule, evidence)
+    for index, rule in enumerate(case.failure_rules):
+        yield _check(f"judge.failure[{index}]", "failure", describe(rule), rule, evidence)
+
+
+def _check(identity: str, role: CheckRole, text: str, rule: Rule, evidence: Evidence) -> Check:
+    outcome = evaluate(rule, evidence)
+    unmatched = role == "failure" and outcome.state == "unknown"
+    return Check(
+        id=identity,
+        role=role,
+        text=text,
+        state=outcome.state,
+        evidence=f"unknown, so the failure rule does not match: {outcome.evidence}" if unmatched else outcome.evidence,
+        turn=rule.turn,
+        cause=outcome.cause,
+        scope=_scope(rule),
+        forbidden=outcome.forbidden,
+    )
 
 
 def _scope(rule: Rule) -> Scope:
     if isinstance(rule, (FilesExist, FilesNotExist, FileContains, WorkspaceChanged)):
         return "workspace"
-    return "turn" if isinstance(rule.turn, int) else "conversation"
-
-
-def describe(rule: Rule) -> str:
-    """The rule in one line, as the user wrote it: its name and what it checks."""
-    body = rule.model_dump(mode="json", by_alias=True, exclude_defaults=True, exclude={"turn"})
-    if list(body) == ["paths"]:
-        shown = ", ".join(body["paths"])
-    else:
-        shown = ", ".join(f"{key}: {_plain(value)}" for key, value in body.items())
-    where = "" if rule.turn is None else f" (turn {rule.turn})"
-    return f"{rule.kind} {shown}{where}"
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, list):
-        return value[0] if len(value) == 1 and isinstance(value[0], str) else str(value)
-    return str(value)
+    return "turn" if rule.turn == "last" or isinstance(rule.turn, int) else "conversation"
 
 
 def _assertion(check: Check) -> Assertion:
-    bad_state = "met" if check.role == "failure" else "not_met"
-    informative = check.role == "gate" and check.cause == "skip_gate"
-    unknown = check.state == "unknown" and check.role != "failure"
+    """The check in the public format. Nothing that is unknown passes, and a gate that skips is no failure."""
+    good_state = "not_met" if check.role == "failure" else "met"
+    skips = check.role == "gate" and check.cause == "skip_gate"
     return Assertion(
         id=check.id,
         role=check.role,
         text=f"must not hold: {check.text}" if check.role == "failure" else check.text,
-        passed=check.state != bad_state and not unknown,
+        passed=check.state == good_state,
         evidence=check.evidence,
         state=check.state,
         scope=check.scope,
         turn=check.turn,
-        skipped=unknown or informative,
+        skipped=check.state == "unknown" or skips,
         cause=check.cause,
     )
 

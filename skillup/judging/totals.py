@@ -15,10 +15,12 @@ def count(results: Sequence[TrialResult]) -> Totals:
     by_status = Counter(result.status for result in results)
     valid = by_status["PASS"] + by_status["FAIL"]
     everything = valid + by_status["ERROR"]
+    kinds = Counter(result.error.kind for result in results if result.error is not None)
     return Totals(
         passed=by_status["PASS"],
         failed=by_status["FAIL"],
         errors=by_status["ERROR"],
+        errors_by_kind=dict(sorted(kinds.items())),
         skipped=by_status["SKIP"],
         unchecked=by_status["UNCHECKED"],
         valid=valid,

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from skillup.results import Check, Ending, Failure, Status
+
+_SKIP_CODES = {"gate_skipped": "gate", "capture_skipped": "capture"}
 
 
 @dataclass(frozen=True)
@@ -26,80 +29,117 @@ class Decision:
 def decide(ending: Ending, checks: Sequence[Check], failures: Sequence[Failure]) -> Decision:
     """What the trial means. `failures` are all faults met, in order; the last one ended the conversation.
 
-    A failure rule counts against the agent when it is met; every other check when it is not met.
+    A failure rule counts against the agent when it is met; every other check when it is not met. A failure rule that
+    is unknown does not match.
     """
     if ending.how == "error":
-        return _error(failures, checks)
-    violated = [check for check in checks if _violated(check)]
-    decision = _fail(ending, violated)
-    if decision:
-        return decision
-    unknown = [check for check in checks if check.state == "unknown" and check.role != "failure"]
-    decision = _unknown(ending, unknown)
-    if decision:
-        return decision
+        return _error(failures[-1], checks)
     if ending.how == "unmet":
         return Decision("SKIP", "requires", ending.reason)
-    if ending.how in ("gate_skipped", "capture_skipped"):
-        return Decision("SKIP", "gate" if ending.how == "gate_skipped" else "capture", ending.reason)
-    if not checks:
-        return Decision("UNCHECKED", "unchecked", "the case says `judge: {type: none}`: nothing was checked")
-    return Decision("PASS", "all_met", f"all {len(checks)} checks held" if len(checks) > 1 else "the check held")
+    violated = [check for check in checks if _violated(check)]
+    unknown = [check for check in checks if check.state == "unknown" and check.role != "failure"]
+    return (
+        _failed(ending, violated)
+        or _cut(ending, unknown)
+        or _not_judged(ending, unknown)
+        or _skipped(ending, unknown)
+        or _held(checks)
+    )
 
 
 def _violated(check: Check) -> bool:
-    return check.state == ("met" if check.role == "failure" else "not_met") and not _is_skip_gate(check)
+    """Whether the check counts against the agent. A gate that only skips says how the conversation went."""
+    skips = check.role == "gate" and check.cause == "skip_gate"
+    return check.state == ("met" if check.role == "failure" else "not_met") and not skips
 
 
-def _is_skip_gate(check: Check) -> bool:
-    """A gate that only skips says how the conversation went, not that the agent was wrong."""
-    return check.role == "gate" and check.cause == "skip_gate"
-
-
-def _error(failures: Sequence[Failure], checks: Sequence[Check]) -> Decision:
-    error = failures[-1]
+def _error(error: Failure, checks: Sequence[Check]) -> Decision:
+    """A fault; what had certainly gone wrong before it is kept."""
     before = tuple(
         f"{check.id}: {check.evidence}"
         for check in checks
-        if _violated(check) and (check.role == "failure" or check.forbids)
+        if _violated(check) and (check.role == "failure" or check.forbidden)
     )
     return Decision("ERROR", error.kind, error.message, error, before)
 
 
-def _fail(ending: Ending, violated: Sequence[Check]) -> Decision | None:
+def _failed(ending: Ending, violated: Sequence[Check]) -> Decision | None:
+    """What is certain to be the agent's failure, whatever else is unknown."""
+    others = [check for check in violated if check.role != "gate"]
     if ending.how == "gate_failed":
-        return Decision("FAIL", "gate", ending.reason)
+        return Decision("FAIL", "gate", _besides(ending.reason, others))
     if ending.how == "capture_failed":
-        return Decision("FAIL", "capture", ending.reason)
+        return Decision("FAIL", "capture", _besides(ending.reason, others))
     if ending.how == "limit" and ending.on_limit == "fail":
-        return Decision("FAIL", f"limit/{ending.limit}", ending.reason)
+        return Decision("FAIL", f"limit/{ending.limit}", _besides(ending.reason, others))
     matched = [check for check in violated if check.role == "failure"]
     if matched:
-        return Decision("FAIL", "failure_rule", _first(matched, "failure rule matched"))
+        return Decision("FAIL", "failure_rule", _first("failure rule matched", matched, len(violated)))
     if violated:
-        return Decision("FAIL", violated[0].role, _first(violated, "check not met"))
+        return Decision("FAIL", violated[0].role, _first("check not met", violated, len(violated)))
     return None
 
 
-def _first(checks: Sequence[Check], what: str) -> str:
-    more = f" (and {len(checks) - 1} more)" if len(checks) > 1 else ""
+def _cut(ending: Ending, unknown: Sequence[Check]) -> Decision | None:
+    """`on_limit: judge`, but the limit took away what a check needed: that is the agent's doing."""
+    lost = [check for check in unknown if check.cause in ("incomplete", "not_reached")]
+    if ending.how != "limit" or not lost:
+        return None
+    return Decision("FAIL", f"limit/{ending.limit}", f"{ending.reason}; so it is unknown whether {lost[0].text}")
+
+
+def _not_judged(ending: Ending, unknown: Sequence[Check]) -> Decision | None:
+    """A required check that should have been made and could not be: never SKIP, never a pass."""
+    skipping = ending.how in _SKIP_CODES
+    owed = [check for check in unknown if not (skipping and check.cause == "skip_gate")]
+    hidden = [check for check in owed if check.cause == "unobservable"]
+    broken = [check for check in owed if check.cause != "unobservable"]
+    if broken:
+        return _undecided("judge", broken)
+    return _undecided("unobservable", hidden) if hidden else None
+
+
+def _undecided(kind: Literal["judge", "unobservable"], checks: Sequence[Check]) -> Decision:
+    message = _first("could not be judged", checks, len(checks))
+    return Decision("ERROR", kind, message, Failure(kind=kind, phase="judging", message=message))
+
+
+def _skipped(ending: Ending, unknown: Sequence[Check]) -> Decision | None:
+    """The conversation was meant to stop early; every check on what did take place holds."""
+    if ending.how not in _SKIP_CODES:
+        return None
+    missed = f"; {_count(len(unknown), 'check')} not made" if unknown else ""
+    return Decision("SKIP", _SKIP_CODES[ending.how], ending.reason + missed)
+
+
+def _held(checks: Sequence[Check]) -> Decision:
+    """Everything that was required was checked and held; or nothing was to be checked."""
+    if not checks:
+        return Decision("UNCHECKED", "unchecked", "the case says `judge: {type: none}`: nothing was checked")
+    unknown = [check for check in checks if check.state == "unknown"]
+    if len(unknown) == len(checks):
+        return _undecided("unobservable", unknown)
+    held = len(checks) - len(unknown)
+    reason = "the check held" if len(checks) == 1 else f"all {held} checks held"
+    if unknown:
+        reason = f"{_count(held, 'check')} held; {_count(len(unknown), 'failure rule')} unknown, so not matched"
+    return Decision("PASS", "all_met", reason)
+
+
+def _first(what: str, checks: Sequence[Check], total: int) -> str:
+    more = f" (and {total - 1} more)" if total > 1 else ""
     return f"{what}{more}: {checks[0].text}: {checks[0].evidence}"
 
 
-def _unknown(ending: Ending, unknown: Sequence[Check]) -> Decision | None:
-    if not unknown:
-        return None
-    if ending.how == "limit":
-        return Decision("FAIL", f"limit/{ending.limit}", f"{ending.reason}; so it is unknown whether {unknown[0].text}")
-    by_cause = {check.cause: check for check in reversed(unknown)}
-    if "skip_gate" in by_cause and len(by_cause) == 1:
-        return Decision("SKIP", "gate", by_cause["skip_gate"].evidence)
-    if "judging" in by_cause:
-        return _undecided("judge", by_cause["judging"])
-    return _undecided("unobservable", next((c for c in unknown if c.cause != "skip_gate"), unknown[0]))
+def _besides(reason: str, violated: Sequence[Check]) -> str:
+    if not violated:
+        return reason
+    matched = sum(check.role == "failure" for check in violated)
+    unmet = len(violated) - matched
+    parts = [_count(matched, "failure rule") + " matched"] if matched else []
+    parts += [_count(unmet, "check") + " not met"] if unmet else []
+    return f"{reason}; besides, {' and '.join(parts)}"
 
 
-def _undecided(kind: str, check: Check) -> Decision:
-    message = f"{check.id} could not be judged: {check.evidence}"
-    failure = Failure(kind="judge" if kind == "judge" else "unobservable", phase="judging", message=message)
-    return Decision("ERROR", failure.kind, message, failure)
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

@@ -1,0 +1,51 @@
+"""What ^C and SIGTERM mean: before a run begins they end the command, then the first stops the run, a second us."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+INTERRUPTED = 130
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_STOPPING = b"\nstopping: running turns are ended, finished trials stay (again: at once)\n"
+_SHOW_CURSOR = b"\x1b[?25h"
+"""A live display hides it; whoever leaves at once must give it back."""
+
+
+class Interrupts:
+    """A context manager that has the signals. `stopping` is set once a run is to stop."""
+
+    def __init__(self) -> None:
+        self.stopping = threading.Event()
+        self._running = False
+        self._before: list[Callable[[int, FrameType | None], Any] | int | None] = []
+
+    def __enter__(self) -> Self:
+        self._before = [signal.signal(number, self._handle) for number in _SIGNALS]
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in zip(_SIGNALS, self._before, strict=True):
+            signal.signal(number, handler)
+
+    def run_begins(self) -> None:
+        """From now on there is something to be stopped in order, and to be kept."""
+        self._running = True
+
+    def _handle(self, _number: int, _frame: FrameType | None) -> None:
+        if not self._running:
+            raise KeyboardInterrupt
+        if self.stopping.is_set():
+            # Supervisors end whatever still runs when we are gone, and the next run sweeps the trial roots.
+            os.write(2, _SHOW_CURSOR if sys.stderr.isatty() else b"")
+            os._exit(INTERRUPTED)
+        self.stopping.set()
+        os.write(2, _STOPPING)

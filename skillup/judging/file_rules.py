@@ -1,0 +1,150 @@
+"""`files_exist`, `files_not_exist` and `file_contains`: the snapshot after a turn, never a folder that can change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from skillup.environments.snapshot_log import SavedEntry
+from skillup.judging.evidence import Evidence
+from skillup.judging.outcome import Outcome, either, together
+from skillup.judging.texts import Wanted, look
+from skillup.spec.rules import FileContains, FilesExist, FilesNotExist, Rule
+from skillup.spec.values import path_matches
+
+_SHOWN_PATHS = 5
+
+
+@dataclass(frozen=True)
+class _Look:
+    """The workspace after a turn; `complete` says whether that turn came to its end."""
+
+    turn: int
+    tree: Mapping[str, SavedEntry]
+    complete: bool
+
+    def holds(self, path: str) -> bool:
+        """Whether a path or glob is there: a file, a folder, a link or anything else."""
+        return path in self.tree or (is_glob(path) and any(path_matches(known, path) for known in self.tree))
+
+    def unseen(self, paths: Sequence[str]) -> Outcome | None:
+        """Unknown, when one of these could lie in a folder that the agent made unreadable."""
+        locked = [path for path, entry in self.tree.items() if entry.kind == "dir" and entry.note]
+        above = {str(parent) for path in paths for parent in PurePosixPath(path).parents}
+        blocking = locked if any(is_glob(path) for path in paths) else [path for path in locked if path in above]
+        if not blocking:
+            return None
+        return Outcome("unknown", f"after turn {self.turn} {blocking[0]} could not be looked into", "unobservable")
+
+
+def exist(rule: FilesExist, evidence: Evidence) -> Outcome:
+    """All the paths are there."""
+    looks = _looks(rule, evidence)
+    return looks if isinstance(looks, Outcome) else either([_all_there(rule.paths, at) for at in looks])
+
+
+def not_exist(rule: FilesNotExist, evidence: Evidence) -> Outcome:
+    """None of the paths is there."""
+    looks = _looks(rule, evidence)
+    return looks if isinstance(looks, Outcome) else together([_none_there(rule.paths, at) for at in looks])
+
+
+def contains(rule: FileContains, evidence: Evidence) -> Outcome:
+    """The wanted texts stand in the file, the forbidden ones do not."""
+    looks = _looks(rule, evidence)
+    if isinstance(looks, Outcome):
+        return looks
+    ignore_case = evidence.ignore_case if rule.ignore_case is None else rule.ignore_case
+    required, any_of, forbidden = rule.parts
+    parts: list[Outcome] = []
+    if required or any_of:
+        wanted = Wanted(required, any_of, (), ignore_case=ignore_case)
+        parts.append(either([_content(rule.path, wanted, at, evidence) for at in looks]))
+    if forbidden:
+        wanted = Wanted((), (), forbidden, ignore_case=ignore_case)
+        parts.append(together([_content(rule.path, wanted, at, evidence) for at in looks]))
+    return together(parts)
+
+
+def _looks(rule: Rule, evidence: Evidence) -> list[_Look] | Outcome:
+    turns = evidence.named_by(rule)
+    if isinstance(turns, Outcome):
+        return turns
+    seen = [(turn, tree) for turn in turns if (tree := evidence.tree(turn.number)) is not None]
+    if rule.turn is None:
+        # The last one. A turn that a fault broke off has none; what the one before left may be gone by now.
+        whole = bool(seen) and seen[-1][0].number == turns[-1].number
+        return [_Look(t.number, tree, whole and evidence.complete(t)) for t, tree in seen[-1:]] or _not_looked_at()
+    return [_Look(turn.number, tree, evidence.complete(turn)) for turn, tree in seen] or _not_looked_at()
+
+
+def _not_looked_at() -> Outcome:
+    return Outcome("unknown", "there is no snapshot of the workspace", "not_reached")
+
+
+def _all_there(paths: Sequence[str], at: _Look) -> Outcome:
+    missing = [path for path in paths if not at.holds(path)]
+    if not missing:
+        return Outcome("met", f"after turn {at.turn} the workspace holds {listed(paths)}")
+    unseen = at.unseen(missing)
+    if unseen:
+        return unseen
+    said = f"after turn {at.turn} the workspace lacks {listed(missing)}{_near_miss(missing[0], at.tree)}"
+    if not at.complete:
+        return Outcome("unknown", f"{said}; but the turn was cut", "incomplete")
+    return Outcome("not_met", said)
+
+
+def _none_there(paths: Sequence[str], at: _Look) -> Outcome:
+    present = [path for path in paths if at.holds(path)]
+    if present:
+        return Outcome("not_met", f"after turn {at.turn} the workspace holds {listed(present)}", forbidden=True)
+    unseen = at.unseen(paths)
+    if unseen:
+        return unseen
+    said = f"after turn {at.turn} the workspace lacks {listed(paths)}"
+    if not at.complete:
+        return Outcome("unknown", f"{said} so far; but the turn was cut", "incomplete")
+    return Outcome("met", said)
+
+
+def _content(path: str, wanted: Wanted, at: _Look, evidence: Evidence) -> Outcome:
+    entry = at.tree.get(path)
+    what = f"{path} after turn {at.turn}"
+    if entry is None:
+        missing = _all_there([path], at)
+        if missing.state != "met":
+            return missing
+        return Outcome("not_met", f"{what} is not there: file_contains takes the path of one file, no glob")
+    if entry.kind != "file":
+        return Outcome("not_met", f"{what} is a {_KINDS[entry.kind]}, not a file")
+    content = evidence.snapshots.content(entry.digest) if entry.digest else None
+    if content is None:
+        return Outcome("unknown", f"{what} ({entry.size} bytes) was too large, or not readable", "unobservable")
+    text = content.decode("utf-8", errors="replace")
+    return look(wanted, text, what=what, complete=at.complete, masked=True)
+
+
+_KINDS = {"dir": "folder", "symlink": "symbolic link (links are not followed)", "special": "special file"}
+
+
+def _near_miss(path: str, tree: Mapping[str, SavedEntry]) -> str:
+    folded = path.casefold()
+    close = next((known for known in tree if known.casefold() == folded), None)
+    if close is not None:
+        return f" (but {close} is there: the case of the letters differs)"
+    name = PurePosixPath(path).name
+    elsewhere = next((known for known in tree if PurePosixPath(known).name == name), None)
+    return f" (but {elsewhere} is there)" if elsewhere else ""
+
+
+def is_glob(path: str) -> bool:
+    """Whether a path of a rule is a pattern."""
+    return any(character in path for character in "*?[")
+
+
+def listed(paths: Sequence[str]) -> str:
+    """Paths as evidence names them: the first few, and how many more."""
+    more = f" and {len(paths) - _SHOWN_PATHS} more" if len(paths) > _SHOWN_PATHS else ""
+    return ", ".join(paths[:_SHOWN_PATHS]) + more

@@ -1,0 +1,45 @@
+"""Lines on a console: wrapped and indented on a terminal, whole and searchable everywhere else."""
+
+from __future__ import annotations
+
+from rich.console import Console, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from skillup.results import Status
+
+STYLES: dict[Status, str] = {
+    "PASS": "green",
+    "FAIL": "red",
+    "ERROR": "magenta",
+    "SKIP": "yellow",
+    "UNCHECKED": "dim",
+}
+
+
+def say(console: Console, line: Text, *, indent: int = 0, label: Text | None = None, width: int = 0) -> None:
+    """Prints a line, with a label of `width` columns before it; wrapped lines stand below the line, not the label."""
+    line = _encodable(line, console.encoding)
+    if label is not None:
+        label = _encodable(label, console.encoding)
+        label.append(" " * (width - label.cell_len))
+    if not console.is_terminal or not line:
+        whole = line if label is None else Text.assemble(label, line)
+        console.print(Text.assemble(" " * indent, whole), soft_wrap=True)
+        return
+    shown: RenderableType = line
+    if label is not None:
+        shown = Table.grid()
+        shown.add_column(width=width, no_wrap=True)
+        shown.add_column(overflow="fold")
+        shown.add_row(label, line)
+    console.print(Padding(shown, (0, 0, 0, indent), expand=False), overflow="fold")
+
+
+def _encodable(line: Text, encoding: str) -> Text:
+    """The line with `?` for what the console's encoding does not have, so that printing it cannot fail."""
+    text = line.plain.encode(encoding, errors="replace").decode(encoding, errors="replace")
+    shown = line.copy()
+    shown.plain = text
+    return shown
