@@ -6,11 +6,10 @@ a session on disk, `--session-id` first and `--resume` after.
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal, cast
 
 from pydantic import Field
 
@@ -29,7 +28,8 @@ from skillup.engines.base import (
     TurnRequest,
     inside_workspace,
 )
-from skillup.errors import ERROR_KINDS
+from skillup.engines.lines import parse_object
+from skillup.errors import ERROR_KINDS, ErrorKind
 from skillup.transcript import Usage
 
 DEFAULT_MODEL = "builtin-model"
@@ -41,10 +41,13 @@ _RETRY_KINDS = {
     "rate_limit": "rate_limit",
     "overloaded": "overloaded",
     "server_error": "overloaded",
-    "authentication": "auth",
     "network": "network",
-    "malformed": "network",
+    "malformed": "output",
 }
+"""Kinds by the words of its `retry` events."""
+
+_PAYMENT_REQUIRED = 402
+"""The agent calls it a bad request; for a trial it means that the money is spent."""
 
 
 class BuiltinSettings(EngineSettings):
@@ -76,8 +79,7 @@ class Builtin:
 
     def invocation(self, request: TurnRequest) -> Invocation:
         """How to run this turn."""
-        settings = request.settings
-        assert isinstance(settings, BuiltinSettings)
+        settings = cast("BuiltinSettings", request.settings)
         argv = (
             *(sys.executable, "-m", "skillup.builtin_agent"),
             *("--home", str(request.home)),
@@ -100,58 +102,74 @@ class Builtin:
         """What one line of its output means.
 
         Raises:
-            ValueError: the line is not a JSON object.
+            ValueError: the line is not an event of the agent.
         """
-        event = json.loads(line)
-        if not isinstance(event, dict):
-            raise ValueError("not a JSON object")
-        match event.get("type"):
-            case "session":
-                keys = ("model", "tools", "skills", "version", "cwd")
-                return (SessionSeen(str(event["session_id"]), {key: event[key] for key in keys if key in event}),)
-            case "text":
-                return (Said(str(event["text"])),)
-            case "thinking":
-                return (Thought(str(event["text"])),)
-            case "tool_call":
-                raw = dict(event["arguments"])
-                return (Called(event["id"], event["name"], raw, _tool(event["name"]), _arguments(raw, workspace)),)
-            case "tool_result":
-                return (Returned(event["id"], event["status"], str(event["content"])),)
-            case "retry":
-                kind = _RETRY_KINDS.get(event["error"], "network")
-                fault = _fault(kind, f"the provider answered {event.get('status') or 'nothing'}")
-                return (Retrying(fault, int(event["attempt"])),)
-            case "end":
-                return (_finished(event),)
-        return ()
+        event = parse_object(line)
+        try:
+            return _meaning(event, workspace)
+        except (AttributeError, KeyError, TypeError, OverflowError) as error:
+            raise ValueError(f"not an event of the built-in agent: {type(error).__name__}: {error}") from error
 
     def explain(self, exit_code: int | None, signal: int | None, stdout: str, stderr: str) -> EngineFault:
         """Why a process ended without its `end` event."""
         last = (stderr.strip().splitlines() or ["it said nothing on stderr"])[-1]
         if signal is not None:
-            return EngineFault("crash", f"the builtin agent was ended by signal {signal}: {last}")
-        if "session" in last and exit_code == 1:
-            return EngineFault("session", last)
+            return EngineFault("crash", f"the built-in agent was ended by signal {signal} before it answered: {last}")
         if exit_code:
-            return EngineFault("crash", f"the builtin agent exited with {exit_code}: {last}")
-        return EngineFault("output", f"the builtin agent exited with 0 and printed no end event: {last}")
+            return EngineFault("crash", f"the built-in agent exited with {exit_code} before it answered: {last}")
+        said = "no end event" if stdout.strip() else "nothing"
+        return EngineFault("output", f"the built-in agent exited with 0 and printed {said}: {last}")
+
+
+def _meaning(event: dict[str, Any], workspace: Path) -> tuple[Event, ...]:
+    match event.get("type"):
+        case "session":
+            keys = ("model", "tools", "skills", "version", "cwd")
+            return (SessionSeen(str(event["session_id"]), {key: event[key] for key in keys if key in event}),)
+        case "text":
+            return (Said(str(event["text"])),)
+        case "thinking":
+            return (Thought(str(event["text"])),)
+        case "tool_call":
+            name, raw = str(event["name"]), _object(event["arguments"])
+            return (Called(str(event["id"]), name, raw, _tool(name), _arguments(raw, workspace)),)
+        case "tool_result":
+            status: Literal["ok", "error"] = "ok" if event["status"] == "ok" else "error"
+            return (Returned(str(event["id"]), status, str(event["content"])),)
+        case "retry":
+            status_code = event.get("status")
+            answered = f"the provider answered {status_code}" if status_code else "the provider gave no usable answer"
+            fault = _fault(_RETRY_KINDS.get(str(event["error"]), "network"), answered)
+            return (Retrying(fault, int(event["attempt"])),)
+        case "end":
+            return (_finished(event),)
+    return ()
 
 
 def _fault(kind: str, message: str) -> EngineFault:
-    return EngineFault(next((known for known in ERROR_KINDS if known == kind), "crash"), message)
+    known: ErrorKind = next((known for known in ERROR_KINDS if known == kind), "crash")
+    hint = "run fewer trials at once, or later" if known == "rate_limit" else ""
+    return EngineFault(known, message, hint=hint)
 
 
 def _finished(event: dict[str, Any]) -> Finished:
     usage = Usage(**event["usage"], basis="per_turn") if event.get("usage") else Usage()
-    error = event.get("error")
+    error, reason = event.get("error"), event["reason"]
     fault = None
     if error:
-        fault = _fault(str(error.get("kind")), str(error.get("message")))
-    elif event.get("reason") == "interrupted":
-        fault = EngineFault("crash", "the builtin agent was interrupted")
-    limit = "steps" if event.get("reason") == "max_steps" else None
-    return Finished(text=event.get("text"), usage=usage, fault=fault, limit=limit)
+        kind = "quota" if error.get("status") == _PAYMENT_REQUIRED else str(error["kind"])
+        fault = _fault(kind, str(error["message"]))
+    elif reason == "interrupted":
+        fault = EngineFault("crash", "the built-in agent was interrupted by a signal before it answered")
+    text = event.get("text")
+    limit = "steps" if reason == "max_steps" else None
+    return Finished(text=None if text is None else str(text), usage=usage, fault=fault, limit=limit)
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise TypeError(f"{type(value).__name__} where an object is expected")
+    return value
 
 
 def _tool(name: str) -> str:

@@ -1,22 +1,26 @@
-"""Where a trial lives on the host: a private root with a workspace, an engine home and a temp folder, and the
-variables that its processes get.
+"""Where a trial lives on the host, a private root with workspace, engine home and temp folder, and its variables.
 
 The root lies under `/var/tmp/skillup-<uid>/` (0700): outside every suite and repository, and not below `$TMPDIR`,
 where one CLI's sandbox breaks. Path names say nothing about the case.
+
+Beside every root `<name>/` lies `<name>.lock`, locked by the process that the trial belongs to. The lock is there
+before the root and goes after it, and the system frees it when that process dies, however it does: a root whose lock
+is free belongs to nobody, and the next run removes it.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
+import re
 import secrets
-import shutil
 import stat
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+from skillup.environments.removal import remove_tree
 from skillup.errors import TrialError
 
 ROOT_VARIABLE = "SKILLUP_TRIAL_ROOT"
@@ -45,12 +49,20 @@ GIT_IDENTITY = {
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_TERMINAL_PROMPT": "0",
+    # A program that the configuration of a fixture's repository can name; CLIs ask git for the state of the workspace
+    # before the model has said a word, and git would run it.
+    "GIT_CONFIG_COUNT": "1",
+    "GIT_CONFIG_KEY_0": "core.fsmonitor",
+    "GIT_CONFIG_VALUE_0": "false",
 }
+
+_NAME_BYTES = 8
+_LOCK = re.compile(r"[0-9a-f]{16}\.lock\Z")
 
 
 @dataclass(frozen=True)
 class TrialRoot:
-    """The folders of one trial; `scratch` is ours, for stdin and stdout, and nothing in the agent's variables names it."""
+    """The folders of one trial; `scratch` is ours, for stdin and stdout, and no variable of the agent names it."""
 
     path: Path
 
@@ -97,43 +109,90 @@ def open_trial_root(base: Path) -> Iterator[TrialRoot]:
     """
     try:
         base.mkdir(mode=0o700, parents=True, exist_ok=True)
-        owner = base.lstat()
-        if stat.S_ISLNK(owner.st_mode) or owner.st_uid != os.getuid() or owner.st_mode & 0o077:
+        if not _is_private(base):
             raise TrialError(
                 "setup",
                 f"{base} is not a private folder of this user",
                 phase="setup",
                 hint=f"remove it, or set {ROOT_VARIABLE} to a folder with mode 0700",
             )
-        root = TrialRoot(base / secrets.token_hex(8))
-        for folder in (root.path, root.workspace, root.home, root.tmp, root.scratch):
-            folder.mkdir(mode=0o700)
+        path, lock = _lease(base)
     except OSError as error:
         raise TrialError("setup", f"no trial root can be made below {base}: {error}", phase="setup") from error
     try:
+        root = TrialRoot(path)
+        try:
+            for folder in (root.path, root.workspace, root.home, root.tmp, root.scratch):
+                folder.mkdir(mode=0o700)
+        except OSError as error:
+            raise TrialError("setup", f"no trial root can be made below {base}: {error}", phase="setup") from error
         yield root
     finally:
-        remove_tree(root.path)
+        _release(path, lock)
 
 
-def remove_tree(path: Path) -> None:
-    """Removes a folder, also one whose permissions were taken away."""
+def sweep(base: Path) -> tuple[Path, ...]:
+    """Removes the roots of runs that died; the roots of living ones stay. Those that resisted are given back."""
+    if not base.exists() or not _is_private(base):
+        return ()
+    left = []
+    for place in sorted(base.glob("*.lock")):
+        if _LOCK.match(place.name):
+            with suppress(OSError):  # its run lives, another sweep was quicker, or it is no lock of ours
+                lock = _lock(place, os.O_RDWR, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if lock is not None and not _release(place.with_suffix(""), lock):
+                    left.append(place.with_suffix(""))
+    return tuple(left)
 
-    def unlock(function: Callable[..., Any], name: str, _error: BaseException) -> None:
-        parent = Path(name).parent
-        for place in (parent, Path(name)):
-            if not place.is_symlink() and place.exists():
-                place.chmod(0o700)
-        if function in (os.scandir, os.open, os.lstat):
-            remove_tree(Path(name))
-        else:
-            function(name)
 
-    # `onexc` is Python 3.12's name of the same hook.
+def _is_private(base: Path) -> bool:
+    status = base.lstat()
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077
+
+
+def _lease(base: Path) -> tuple[Path, int]:
+    """A name for a root, and its lock, held.
+
+    Raises:
+        OSError: no lock file can be made.
+    """
+    while True:
+        path = base / secrets.token_hex(_NAME_BYTES)
+        # Between the making of the file and its locking a sweep may take it for a dead run's; then another name is.
+        lock = _lock(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_EXCL, fcntl.LOCK_EX)
+        if lock is not None:
+            return path, lock
+
+
+def _lock(place: Path, flags: int, how: int) -> int | None:
+    """A descriptor with the lock on a file; None when the file went away, or is no lock file.
+
+    Raises:
+        OSError: the file cannot be opened, or another process holds its lock.
+    """
+    lock = os.open(place, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
     try:
-        shutil.rmtree(path, onerror=lambda function, name, info: unlock(function, name, info[1]))
-    except OSError:
-        shutil.rmtree(path, ignore_errors=True)
+        fcntl.flock(lock, how)
+        opened = os.fstat(lock)
+        with suppress(FileNotFoundError):
+            if stat.S_ISREG(opened.st_mode) and os.path.samestat(opened, place.lstat()):
+                return lock
+    except BaseException:
+        os.close(lock)
+        raise
+    os.close(lock)
+    return None
+
+
+def _release(path: Path, lock: int) -> bool:
+    """Removes a root and then its lock; the lock of a root that resists stays, for the next sweep to try again."""
+    try:
+        gone = remove_tree(path)
+        if gone:
+            path.with_suffix(".lock").unlink(missing_ok=True)
+    finally:
+        os.close(lock)
+    return gone
 
 
 def child_variables(host: Mapping[str, str], root: TrialRoot, *extra: Mapping[str, str]) -> dict[str, str]:
@@ -143,6 +202,9 @@ def child_variables(host: Mapping[str, str], root: TrialRoot, *extra: Mapping[st
         for name, value in host.items()
         if name in (*_PASSED, *_CERTIFICATES) or name.startswith(_PASSED_PREFIXES) or name.lower() in _PROXIES
     }
+    # Relative entries, and an empty one, would look for programs in the workspace: a fixture could bring its own git.
+    path = passed.get("PATH", os.defpath).split(os.pathsep)
+    passed["PATH"] = os.pathsep.join(place for place in path if place.startswith("/"))
     loopback = "127.0.0.1,localhost"
     for name in [name for name in passed if name.lower() == "no_proxy"]:
         passed[name] = f"{passed[name]},{loopback}"

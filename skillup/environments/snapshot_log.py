@@ -1,24 +1,27 @@
 """Snapshots of a trial on disk: `snapshots.jsonl` (the first whole, then differences) and `contents.bin`.
 
-A line of `snapshots.jsonl` is `{"turn": N, "set": {path: entry}, "removed": [path]}`; turn 0 is the workspace before
-the first turn. `contents.bin` holds the contents of text files one after another, so that a trial of many small files
-costs one file; `contents.jsonl` says `{"digest", "offset", "length"}` of each. Digests are those of the original,
-contents are masked.
+A line of `snapshots.jsonl` is `{"turn": N, "set": {path: entry}, "removed": [path], "whole": bool}`; turn 0 is the
+workspace before the first turn, and one that is not `whole` holds more than could be looked at. `contents.bin` holds
+the contents of text files one after another, so that a trial of many small files costs one file; `contents.jsonl`
+says `{"digest", "offset", "length"}` of each. Digests are those of the original; contents, names and the targets of
+links are masked.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, Self
 
-from skillup.environments.snapshot import Snapshot
+from skillup.environments.snapshot import Entry, Snapshot
+from skillup.errors import RunDirectoryError
 
 BASE_BUDGET = 8 * 1024 * 1024
-"""Bytes of the first snapshot whose contents are kept: enough for fixtures of source code, little beside a model run."""
+"""Bytes of the first snapshot whose contents are kept: enough for fixtures of source code, little for a disk."""
 
 _SNAPSHOTS, _CONTENTS, _INDEX = "snapshots.jsonl", "contents.bin", "contents.jsonl"
 
@@ -42,11 +45,13 @@ class SnapshotLog:
         self._mask = mask
         self._budget = BASE_BUDGET
         self._known: set[str] = set()
-        self._saved: dict[str, SavedEntry] = {}
-        self._snapshots = (folder / _SNAPSHOTS).open("w", encoding="utf-8")
-        self._contents = (folder / _CONTENTS).open("wb")
-        self._index = (folder / _INDEX).open("w", encoding="utf-8")
+        self._last: Mapping[str, Entry] = {}
         self._turn = 0
+        with _writing(folder):
+            self._snapshots = (folder / _SNAPSHOTS).open("w", encoding="utf-8")
+            self._contents = (folder / _CONTENTS).open("wb")
+            self._index = (folder / _INDEX).open("w", encoding="utf-8")
+        self._folder = folder
 
     def __enter__(self) -> Self:
         return self
@@ -55,10 +60,15 @@ class SnapshotLog:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for file in (self._snapshots, self._contents, self._index):
-            file.close()
+            with suppress(OSError):  # what was saved is on disk; what could not be was told then
+                file.close()
 
     def keep(self, path: str, content: bytes, digest: str) -> None:
-        """Stores a content once; of the first snapshot only what rules name and what fits the budget."""
+        """Stores a content once; of the first snapshot only what rules name and what fits the budget.
+
+        Raises:
+            RunDirectoryError: it cannot be written.
+        """
         if digest in self._known:
             return
         if self._turn == 0 and path not in self.wanted:
@@ -67,24 +77,47 @@ class SnapshotLog:
             self._budget -= len(content)
         self._known.add(digest)
         masked = self._mask(content)
-        offset = self._contents.tell()
-        self._contents.write(masked)
-        self._index.write(json.dumps({"digest": digest, "offset": offset, "length": len(masked)}) + "\n")
+        with _writing(self._folder):
+            offset = self._contents.tell()
+            self._contents.write(masked)
+            self._index.write(json.dumps({"digest": digest, "offset": offset, "length": len(masked)}) + "\n")
 
     def save(self, turn: int, snapshot: Snapshot) -> None:
-        """Writes what is different from the snapshot before."""
-        now = {
-            path: SavedEntry(entry.kind, entry.size, entry.digest, entry.mode, entry.target, entry.note)
+        """Writes what is different from the snapshot before.
+
+        Raises:
+            RunDirectoryError: it cannot be written.
+        """
+        # Files that did not change are the same objects: of 10,000 files only those that differ cost anything.
+        changed = {
+            self._masked(path): self._saved(entry)._asdict()
             for path, entry in snapshot.entries.items()
+            if (was := self._last.get(path)) is not entry and (was is None or self._saved(was) != self._saved(entry))
         }
-        changed = {path: entry._asdict() for path, entry in now.items() if self._saved.get(path) != entry}
-        removed = sorted(self._saved.keys() - now.keys())
-        line: dict[str, Any] = {"turn": turn, "set": changed, "removed": removed}
-        self._snapshots.write(json.dumps(line) + "\n")
-        for file in (self._snapshots, self._contents, self._index):
-            file.flush()
-        self._saved = now
+        removed = sorted(map(self._masked, self._last.keys() - snapshot.entries.keys()))
+        line: dict[str, Any] = {"turn": turn, "set": changed, "removed": removed, "whole": not snapshot.truncated}
+        with _writing(self._folder):
+            self._snapshots.write(json.dumps(line) + "\n")
+            for file in (self._snapshots, self._contents, self._index):
+                file.flush()
+        self._last = snapshot.entries
         self._turn = turn + 1
+
+    def _masked(self, name: str) -> str:
+        return self._mask(name.encode()).decode()
+
+    def _saved(self, entry: Entry) -> SavedEntry:
+        target = None if entry.target is None else self._masked(entry.target)
+        return SavedEntry(entry.kind, entry.size, entry.digest, entry.mode, target, entry.note)
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    # Never an OSError: whoever looks through a workspace takes those for the workspace's.
+    try:
+        yield
+    except OSError as error:
+        raise RunDirectoryError(f"{folder} cannot be written: {error.strerror}") from error
 
 
 @dataclass(frozen=True)
@@ -94,18 +127,23 @@ class SavedSnapshots:
     folder: Path
     trees: Mapping[int, Mapping[str, SavedEntry]]
     index: Mapping[str, tuple[int, int]]
+    in_part: frozenset[int] = frozenset()
 
     @classmethod
     def load(cls, folder: Path) -> SavedSnapshots:
         """Reads what `SnapshotLog` wrote; a torn last line is left out."""
         trees: dict[int, Mapping[str, SavedEntry]] = {}
         current: dict[str, SavedEntry] = {}
+        in_part: set[int] = set()
         for line in _lines(folder / _SNAPSHOTS):
-            current = {path: entry for path, entry in current.items() if path not in set(line["removed"])}
+            removed = frozenset(line["removed"])
+            current = {path: entry for path, entry in current.items() if path not in removed}
             current |= {path: SavedEntry(**entry) for path, entry in line["set"].items()}
             trees[line["turn"]] = current
+            if not line.get("whole", True):
+                in_part.add(line["turn"])
         index = {line["digest"]: (line["offset"], line["length"]) for line in _lines(folder / _INDEX)}
-        return cls(folder, trees, index)
+        return cls(folder, trees, index, frozenset(in_part))
 
     @property
     def last_turn(self) -> int | None:
@@ -115,6 +153,11 @@ class SavedSnapshots:
     def tree(self, turn: int) -> Mapping[str, SavedEntry] | None:
         """The workspace after a turn."""
         return self.trees.get(turn)
+
+    def whole(self, turn: int) -> bool:
+        """Whether the snapshot after a turn holds everything: only then does a missing path prove anything."""
+        unknown = (entry.kind == "dir" and entry.note is not None for entry in self.trees.get(turn, {}).values())
+        return turn in self.trees and turn not in self.in_part and not any(unknown)
 
     def content(self, digest: str) -> bytes | None:
         """The content with this digest, or None when it was not kept."""

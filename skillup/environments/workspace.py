@@ -1,34 +1,77 @@
-"""What a trial's workspace and engine home hold before the first turn: fixture, files, git, skills, login."""
+"""What a trial's workspace and engine home hold before the first turn: fixture, files, git, skills, login.
+
+A fixture may be a stranger's: nothing of it is run, and nothing is written through its links.
+"""
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+import stat
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from skillup.environments.host import TrialRoot
 from skillup.environments.process import Command, Ended, ProcessError
 from skillup.errors import TrialError
 
-Run = Callable[[Command, str, float], Ended]
-"""Runs a set-up command to its end: (command, name of its output files, time limit in seconds)."""
+Run = Callable[[Command, float], tuple[Ended, str]]
+"""Runs a set-up command to its end within a limit in seconds; how it ended, and the end of what it printed."""
 
 GIT_SECONDS = 60.0
 _GIT_DATE = "2024-01-01T00:00:00Z"
 """Fixed, because the last commit reaches the model: two trials of a comparison must see the same."""
 
 
+_QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "commit.gpgsign=false")
+_NO_FILTERS = "\n* -filter\n"
+"""For `.git/info/attributes`, which outranks every other: filters are programs, named by the repository itself."""
+
+_MIN_LOGIN_SECRET = 16
+"""Tokens are longer; what is shorter in a login file is a kind, a scope or a name."""
+
+
 def copy_fixture(fixture: Path, workspace: Path) -> None:
-    """Copies a fixture folder, symbolic links as links.
+    """Copies a fixture folder, symbolic links as links. A repository in it loses its filters.
 
     Raises:
-        TrialError: `setup`, the fixture cannot be copied.
+        TrialError: `setup`, the fixture cannot be copied, or its `.git` leads to a repository elsewhere.
     """
     try:
         shutil.copytree(fixture, workspace, symlinks=True, dirs_exist_ok=True)
+        git = workspace / ".git"
+        if os.path.lexists(git):
+            if not stat.S_ISDIR(git.lstat().st_mode):
+                raise TrialError(
+                    "setup",
+                    f"the fixture {fixture.name} is the working tree of a repository elsewhere: its .git is no folder",
+                    phase="setup",
+                    hint="agents would work in that repository; leave .git out of the fixture, or make it a clone",
+                )
+            _disarm(git)
     except (OSError, shutil.Error) as error:
-        raise TrialError("setup", f"the fixture {fixture.name} cannot be copied: {error}", phase="setup") from error
+        raise TrialError(
+            "setup", f"the fixture {fixture.name} cannot be copied: {_first(error)}", phase="setup"
+        ) from error
+
+
+def _disarm(git: Path) -> None:
+    attributes = git / "info" / "attributes"
+    attributes.parent.mkdir(exist_ok=True)
+    old = attributes.read_text(encoding="utf-8", errors="surrogateescape") if attributes.is_file() else ""
+    attributes.unlink(missing_ok=True)  # it may be a link
+    attributes.write_text(old + _NO_FILTERS, encoding="utf-8", errors="surrogateescape")
+
+
+def _first(error: Exception) -> str:
+    """The first of the faults that copying a folder collects, in words."""
+    listed = error.args[0] if error.args else error
+    if isinstance(listed, list) and listed:
+        source, _target, why = listed[0]
+        return f"{source}: {why}" + (f" (and {len(listed) - 1} more)" if len(listed) > 1 else "")
+    return str(error)
 
 
 def write_files(files: Mapping[str, str], workspace: Path) -> None:
@@ -57,13 +100,33 @@ def init_git(root: TrialRoot, variables: Mapping[str, str], run: Run) -> None:
         TrialError: `setup`, git is missing or refuses.
     """
     env = {**variables, "GIT_AUTHOR_DATE": _GIT_DATE, "GIT_COMMITTER_DATE": _GIT_DATE}
-    quiet = ("-c", "core.hooksPath=/dev/null", "-c", "commit.gpgsign=false")
     for step in (
-        ("init", "--quiet", "--initial-branch=main"),
+        ("init", "--quiet", "--initial-branch=main", "--template="),
         ("add", "--all", "--force"),
-        (*quiet, "commit", "--quiet", "--allow-empty", "--message", "Initial state"),
+        ("commit", "--quiet", "--allow-empty", "--message", "Initial state"),
     ):
-        set_up(("git", *step), root.workspace, env, run, GIT_SECONDS)
+        set_up(("git", *_QUIET, *step), root.workspace, env, run, GIT_SECONDS)
+
+
+def check_workspace(workspace: Path) -> None:
+    """Makes sure that a turn can take place in the workspace: agents can remove it, or put something in its place.
+
+    Raises:
+        TrialError: `environment`, it is no folder any more.
+    """
+    try:
+        status = workspace.lstat()
+    except OSError as error:
+        state = f"is gone: {error.strerror}"
+    else:
+        if stat.S_ISDIR(status.st_mode):
+            return
+        state = f"is a link to {workspace.readlink()} now" if workspace.is_symlink() else "is no folder any more"
+    raise TrialError(
+        "environment",
+        f"the workspace {state}",
+        hint="the agent did that in an earlier turn: see its tool calls",
+    )
 
 
 def set_up(argv: tuple[str, ...], cwd: Path, env: Mapping[str, str], run: Run, seconds: float) -> None:
@@ -74,14 +137,14 @@ def set_up(argv: tuple[str, ...], cwd: Path, env: Mapping[str, str], run: Run, s
     """
     shown = " ".join(argv)
     try:
-        ended = run(Command(argv, env, cwd), "setup", seconds)
+        ended, tail = run(Command(argv, env, cwd), seconds)
     except ProcessError as error:
         raise TrialError("setup", f"`{shown}` cannot be started: {error}", phase="setup") from error
     if ended.how == "deadline":
-        raise TrialError("setup", f"`{shown}` did not end within {seconds:g} s", phase="setup")
+        raise TrialError("setup", f"`{shown}` did not end within {seconds:g} s", phase="setup", tail=tail)
     if ended.exit_code != 0:
         code = f"signal {ended.signal}" if ended.signal else f"exit code {ended.exit_code}"
-        raise TrialError("setup", f"`{shown}` failed with {code}", phase="setup")
+        raise TrialError("setup", f"`{shown}` failed with {code}", phase="setup", tail=tail)
 
 
 def install_skill(folder: Path, files: tuple[str, ...], target: Path) -> None:
@@ -103,21 +166,48 @@ def copy_login(files: tuple[tuple[str, str], ...], user_home: Path, home: Path) 
     """Copies the credential files alone into the private home, readable by the owner only.
 
     Raises:
-        TrialError: `auth`, there is no login to copy.
+        TrialError: `auth`, there is no login to copy, or it cannot be.
     """
-    copied = False
-    for source, target in files:
-        if (user_home / source).is_file():
-            place = home / target
-            place.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(user_home / source, place)
-            place.chmod(0o600)
-            copied = True
-    if not copied:
-        names = ", ".join(f"~/{source}" for source, _ in files) or "none for this engine"
+    there = [(user_home / source, home / target) for source, target in files if (user_home / source).is_file()]
+    if not there:
+        places = " and ".join(str(user_home / source) for source, _ in files)
+        looked = f"there is no {places}" if places else "this engine has no login that could be copied"
         raise TrialError(
             "auth",
-            f"`login: copy` found no login to copy (looked for {names})",
+            f"`login: copy` found no login: {looked}",
             phase="setup",
-            hint="log in with the CLI first, or pass a key by `env`",
+            hint="log in with the CLI first, or pass a key by the profile's `env`",
         )
+    for source, place in there:
+        try:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, place)
+            place.chmod(0o600)
+        except OSError as error:
+            raise TrialError("auth", f"the login {source} cannot be copied: {error}", phase="setup") from error
+
+
+def login_secrets(files: tuple[tuple[str, str], ...], user_home: Path) -> tuple[str, ...]:
+    """The texts in the credential files that may be secrets; a file that is not JSON is one as a whole."""
+    found: list[str] = []
+    for source, _ in files:
+        try:
+            text = (user_home / source).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue  # copying it says why
+        try:
+            found += _texts(json.loads(text))
+        except (ValueError, RecursionError):
+            found += text.splitlines()
+    return tuple(text for text in found if len(text) >= _MIN_LOGIN_SECRET)
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner)

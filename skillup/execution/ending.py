@@ -17,13 +17,16 @@ MIN_SECONDS = 0.001
 
 def next_limit(number: int, turn: Turn, agent: Agent, seconds_left: float) -> Limit:
     """The limit that holds for a turn: its own, else the agent's; the rest of the case's time where that is less."""
-    case = Limit(max(seconds_left, MIN_SECONDS), "case_seconds", "constraints.timeout_seconds")
+    left = max(seconds_left, MIN_SECONDS)
+    amount = f"{left:g} s" if number == 1 else f"the last {left:.1f} s of it"
+    case = Limit(left, "case_seconds", amount, "constraints.timeout_seconds")
     if turn.timeout_seconds is not None:
-        own = Limit(turn.timeout_seconds, "turn_seconds", f"input.turns[{number - 1}].timeout_seconds")
+        seconds, key = turn.timeout_seconds, f"input.turns[{number - 1}].timeout_seconds"
     elif agent.turn_seconds is not None:
-        own = Limit(agent.turn_seconds, "turn_seconds", "limits.turn_seconds of the agent")
+        seconds, key = agent.turn_seconds, "limits.turn_seconds of the agent"
     else:
         return case
+    own = Limit(seconds, "turn_seconds", f"{seconds:g} s", key)
     return min(own, case, key=lambda limit: limit.seconds)
 
 
@@ -34,7 +37,7 @@ def after_limit(
 
     `on_limit` of the case decides otherwise.
     """
-    said = f"turn {number} reached {limit.name} ({limit.seconds:.3g}); {limit.key} raises it"
+    said = f"turn {number} reached {limit.name} ({limit.amount}); {limit.key} raises it"
     if on_limit in ("fail", "judge") or (on_limit is None and outcome.at_work):
         return Ending(
             how="limit",
@@ -48,14 +51,12 @@ def after_limit(
         return TrialError(outcome.fault.kind, message, turn=number, hint=outcome.fault.hint, tail=outcome.tail)
     if outcome.at_work:
         return TrialError("timeout", said, turn=number, tail=outcome.tail)
-    message = f"{said}; the agent showed no sign of work: the model or the CLI had stalled"
+    message = f"{said}; the agent showed no sign of work: the model was silent, or the CLI had stalled"
     return TrialError("timeout", message, turn=number, hint="is the provider slow or unreachable?", tail=outcome.tail)
 
 
 def problem_of(outcome: TurnOutcome, session: Session, number: int) -> TrialError | None:
     """The fault that makes the trial impossible, if there is one: the CLI's own, or a session that is not ours."""
-    reported = outcome.stream.session_ids
-    strangers = [identity for identity in reported if identity != session.id]
     if outcome.limit is None and outcome.fault is not None:
         fault = outcome.fault
         return TrialError(
@@ -66,13 +67,13 @@ def problem_of(outcome: TurnOutcome, session: Session, number: int) -> TrialErro
             tail=outcome.tail,
             retry_after=fault.retry_after,
         )
-    if session.id is not None and strangers:
+    if outcome.strangers:
         return TrialError(
             "session",
-            f"turn {number} ran in session {strangers[0]}, but this trial is bound to {session.id}",
+            f"turn {number} ran in session {outcome.strangers[0]}, but this trial is bound to {session.id}",
             turn=number,
-            hint="the answer belongs to another conversation and was not judged",
+            hint="what it said and did belongs to another conversation and was not judged; turn-N/stdout holds it",
         )
-    if not reported and outcome.limit is None:
+    if not outcome.stream.session_ids and outcome.limit is None:
         return TrialError("session", f"turn {number} named no session, so it cannot be told whose it was", turn=number)
     return None

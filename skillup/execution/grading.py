@@ -5,30 +5,39 @@ from __future__ import annotations
 from pathlib import Path
 
 from skillup.execution.store import load_trial, write_json
-from skillup.judging.evidence import calls_of
+from skillup.judging.evidence import Evidence, calls_of
 from skillup.judging.judge import judge
-from skillup.results import TrialRecord, TrialResult, TurnRecord, TurnResult, Verdict
+from skillup.results import Expectation, Grading, Timing, TrialResult, TurnRecord, TurnResult, Verdict
 from skillup.transcript import add_usage
+
+FOLDER_PARTS = 5
+"""`<case>/<agent>/<variant>/trial-K/attempt-N`: what names a trial's folder within the run directory."""
 
 
 def grade(folder: Path) -> TrialResult:
-    """Judges a saved trial and writes `grading.json`, `timing.json` and `result.json` beside it.
+    """Judges a saved trial and writes `grading.json`, `timing.json` and, last of all, `result.json` beside it.
 
     Raises:
         RunDirectoryError: the folder is not a saved trial.
     """
     case, evidence = load_trial(folder)
     verdict = judge(case, evidence)
-    result = _result(evidence.record, verdict, folder)
-    write_json(folder / "grading.json", verdict)
-    timing = {"total_tokens": result.usage.total_tokens, "duration_ms": result.duration_ms}
-    write_json(folder / "timing.json", timing)
+    result = _result(evidence, verdict, folder)
+    write_json(folder / "grading.json", _grading(verdict))
+    write_json(folder / "timing.json", Timing(total_tokens=result.usage.total_tokens, duration_ms=result.duration_ms))
     write_json(folder / "result.json", result)
     return result
 
 
-def _result(record: TrialRecord, verdict: Verdict, folder: Path) -> TrialResult:
-    ran = [turn for turn in record.turns if turn.status != "skipped"]
+def _grading(verdict: Verdict) -> Grading:
+    expectations = tuple(
+        Expectation(text=one.text, passed=one.passed, evidence=one.evidence) for one in verdict.assertion_results
+    )
+    return Grading(**dict(verdict), expectations=expectations)
+
+
+def _result(evidence: Evidence, verdict: Verdict, folder: Path) -> TrialResult:
+    record, ran = evidence.record, evidence.turns
     usage = add_usage([turn.usage for turn in ran])
     return TrialResult(
         case_id=record.case_id,
@@ -53,7 +62,7 @@ def _result(record: TrialRecord, verdict: Verdict, folder: Path) -> TrialResult:
         grading=verdict,
         error=verdict.error,
         failures=record.failures,
-        folder="/".join(folder.parts[-5:]),
+        folder="/".join(folder.parts[-FOLDER_PARTS:]),
     )
 
 
@@ -73,4 +82,5 @@ def _turn(turn: TurnRecord) -> TurnResult:
         workspace=turn.changes,
         notes=turn.notes,
         unfinished_background=turn.unfinished_background,
+        unmatched=turn.model_traffic.unmatched if turn.model_traffic else (),
     )

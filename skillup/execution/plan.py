@@ -8,15 +8,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from pydantic import ValidationError
-
 from skillup.engines import ENGINES
 from skillup.engines.base import Engine
 from skillup.environments.host import instructions_above, trial_base
 from skillup.environments.process import Command, ExecutableNotFoundError, Nursery, ProcessError
 from skillup.errors import Fault, InputError
+from skillup.execution.agents import agents_of
 from skillup.execution.task import Keep, TrialTask
-from skillup.loading.agents import load_profile, profile_folders, resolve_agent
 from skillup.results import Failure
 from skillup.spec.agent import Agent
 from skillup.spec.case import Case
@@ -63,14 +61,20 @@ def make_plan(suites: Sequence[Suite], choices: Choices, host: Mapping[str, str]
     if above:
         hint = "agents would read it; set SKILLUP_TRIAL_ROOT to a folder without such files above it"
         raise InputError([Fault(str(base), 0, 0, "", f"{above[0]} lies above the trial root", hint)])
+    agents_by_suite = agents_of(suites, choices.agents, choices.model, host)
     tasks: list[TrialTask] = []
     found: dict[str, Agent] = {}
+    probed: dict[tuple[str, ...], tuple[str | None, Failure | None]] = {}
     versions: dict[str, str | None] = {}
-    for suite in suites:
-        for agent in _agents(suite, choices, host):
+    for suite, agents in zip(suites, agents_by_suite, strict=True):
+        for agent in agents:
             found.setdefault(agent.name, agent)
             engine = ENGINES[agent.engine]
-            version, obstacle = _probe(engine, agent, host, nursery)
+            argv = engine.version_argv(engine.settings.model_validate(agent.settings))
+            if argv not in probed:
+                probed[argv] = engine_version(engine, agent.settings, host, nursery)
+            version, missing = probed[argv]
+            obstacle = missing or _credential_obstacle(engine, agent, host)
             versions[agent.name] = version
             for case in suite.cases:
                 tasks.append(
@@ -97,75 +101,27 @@ def make_plan(suites: Sequence[Suite], choices: Choices, host: Mapping[str, str]
     return Plan(tuple(tasks), tuple(found.values()), versions, parallelism, tuple(dict.fromkeys(warnings)))
 
 
-def _agents(suite: Suite, choices: Choices, host: Mapping[str, str]) -> list[Agent]:
-    names = choices.agents or ((suite.engine.name,) if suite.engine else ())
-    if not names:
-        hint = "pass --agent NAME (try --agent demo), or write `engine: {name: …}` in eval.yaml"
-        raise InputError([Fault(str(suite.source), 0, 0, "engine", "no agent is named", hint)])
-    folders = profile_folders(dict.fromkeys((suite.root, suite.source.parent)))
-    agents = []
-    for named in names:
-        name, profile, source = load_profile(named, folders, ENGINES)
-        engine = ENGINES[profile.engine]
-        agent = resolve_agent(
-            name,
-            profile,
-            source,
-            suite_engine=suite.engine,
-            model=choices.model,
-            host=host,
-            withheld=(*engine.credentials, *engine.address_variables),
-        )
-        agents.append(replace(agent, settings=_settings(engine, agent)))
-    twice = [agent.name for agent in agents if [other.name for other in agents].count(agent.name) > 1]
-    if twice:
-        raise InputError([Fault("--agent", 0, 0, "", f"two agents are named {twice[0]}", "rename one of the files")])
-    return agents
-
-
-def _settings(engine: Engine, agent: Agent) -> dict[str, object]:
-    """The settings as the engine reads them; a binary given by a path is taken relative to the profile."""
-    try:
-        engine.settings.model_validate(agent.settings)
-    except ValidationError as error:
-        known = ", ".join(engine.settings.model_fields)
-        faults = [
-            Fault(
-                agent.source,
-                0,
-                0,
-                ".".join(["settings", *map(str, details["loc"])]),
-                "unknown setting" if details["type"] == "extra_forbidden" else details["msg"],
-                f"{engine.name} knows: {known}",
-            )
-            for details in error.errors()
-        ]
-        raise InputError(faults) from None
-    binary = agent.settings.get("binary")
-    if isinstance(binary, str) and "/" in binary and not os.path.isabs(binary):
-        return {**agent.settings, "binary": str((Path(agent.source).parent / binary).resolve())}
-    return agent.settings
-
-
-def _probe(
-    engine: Engine, agent: Agent, host: Mapping[str, str], nursery: Nursery
-) -> tuple[str | None, Failure | None]:
-    """The CLI's version, or what keeps this agent from running at all."""
-    version, failure = engine_version(engine, agent.settings, host, nursery)
-    if failure is not None:
-        return None, failure
+def _credential_obstacle(engine: Engine, agent: Agent, host: Mapping[str, str]) -> Failure | None:
+    """What keeps this agent from reaching its model, as far as the variables can tell."""
     if agent.missing:
-        names = ", ".join(agent.missing)
-        kind = "auth" if set(agent.missing) & set(engine.credentials) else "setup"
+        names = ", ".join(dict.fromkeys(wanted for _, wanted in agent.missing))
+        kind = "auth" if any(variable in engine.credentials for variable, _ in agent.missing) else "setup"
         message = f"the profile refers to {names}, which the host does not have"
-        return version, _obstacle(kind, message, f"export {names}, or change {agent.source}")
-    if agent.model.scripted or agent.login == "copy":
-        return version, None
-    if not set(engine.credentials) & agent.env.keys():
-        message = f"no credential for {agent.name}: none of {', '.join(engine.credentials)} is passed"
-        hint = "export one and name it in the profile's `env`, use `login: copy`, or run with --model scripted"
-        return version, _obstacle("auth", message, hint)
-    return version, None
+        return _obstacle(kind, message, f"export {names}, or change {agent.source}")
+    if agent.model.scripted or agent.login == "copy" or any(agent.env.get(name) for name in engine.credentials):
+        return None
+    scripted = "`--model scripted` plays the case's script without any"
+    held = [name for name in engine.credentials if host.get(name)]
+    if held:
+        message = f"the host has {held[0]}, but the profile does not pass it"
+        return _obstacle("auth", message, f"add `env: {{{held[0]}: null}}` to {agent.source}; {scripted}")
+    message = f"no credential for {engine.name}: {' and '.join(engine.credentials)} {_are_not_set(engine.credentials)}"
+    login = "log in with the CLI and write `login: copy` in the profile, " if engine.login_files else ""
+    return _obstacle("auth", message, f"export {' or '.join(engine.credentials)}; {login}{scripted}")
+
+
+def _are_not_set(names: Sequence[str]) -> str:
+    return "is not set" if len(names) == 1 else "are not set"
 
 
 def engine_version(
@@ -202,8 +158,8 @@ def _case_obstacle(case: Case, agent: Agent, engine: Engine) -> Failure | None:
         message = f"the model is scripted, but the case {case.id} has no `script`"
         return _obstacle("setup", message, "add a script, or choose a real model with --model")
     for rule in case.success_rules:
-        hidden = sorted(set(rule.name) & engine.hidden_tools) if isinstance(rule, ToolCalled) else []
-        if hidden:
-            message = f"{engine.name} cannot show calls of {', '.join(hidden)}, which a rule of {case.id} requires"
+        if isinstance(rule, ToolCalled) and set(rule.name) <= engine.hidden_tools:
+            tools = ", ".join(rule.name)
+            message = f"{engine.name} cannot show calls of {tools}, which a rule of {case.id} requires"
             return _obstacle("unobservable", message, "check the answer or the workspace instead")
     return None

@@ -21,7 +21,10 @@ def record_turn(
     policy: dict[str, str],
     traffic: ModelTraffic | None,
 ) -> TurnRecord:
-    """A turn whose process has ended, as `completed`; what it means is decided after."""
+    """A turn whose process has ended, as `completed`; what it means is decided after.
+
+    What was said in another session is left out: no rule may take it for this conversation.
+    """
     stream, ended = outcome.stream, outcome.ended
     late = ended.how == "deadline" and outcome.limit is None
     notes = [
@@ -34,9 +37,9 @@ def record_turn(
         number=number,
         content=content,
         status="completed",
-        response=stream.answer,
+        response=None if outcome.strangers else stream.answer,
         session_id=next(iter(stream.session_ids), None),
-        messages=(asked, *stream.messages),
+        messages=(asked,) if outcome.strangers else (asked, *stream.messages),
         usage=stream.finished.usage if stream.finished else Usage(),
         duration_ms=round(ended.duration_seconds * 1000),
         cpu_seconds=round(ended.cpu_seconds, 3),
@@ -45,7 +48,7 @@ def record_turn(
         policy=policy,
         changes=Changes(created=changes.created, changed=changes.changed, deleted=changes.deleted),
         notes=tuple(notes),
-        unfinished_background=ended.leftovers,
+        unfinished_background=(*stream.unfinished, *ended.leftovers),
         model_traffic=traffic,
     )
 

@@ -3,24 +3,40 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import platform
+import re
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, Literal
+from pathlib import Path, PurePosixPath
+from typing import Literal
 
 from skillup import __version__
 from skillup.errors import RunDirectoryError
+from skillup.execution.masked import masked
 from skillup.execution.plan import Plan
 from skillup.execution.record import stamp
-from skillup.execution.store import load_results, write_json
+from skillup.execution.store import read_model, write_json
 from skillup.judging.totals import count
-from skillup.results import SCHEMA_VERSION, RunResult, TrialResult
+from skillup.masking import Masker
+from skillup.results import (
+    AgentFacts,
+    HostFacts,
+    ModelFacts,
+    RunManifest,
+    RunResult,
+    SuiteFacts,
+    TrialResult,
+)
+from skillup.spec.agent import Agent
 from skillup.spec.suite import Suite
 from skillup.transcript import add_usage
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+"""What a suite's name may hold and a folder's name should not."""
+
+_LONGEST_NAME = 60
 
 
 def new_directory(name: str, chosen: Path | None) -> Path:
@@ -33,61 +49,84 @@ def new_directory(name: str, chosen: Path | None) -> Path:
         if chosen is not None:
             chosen.mkdir(parents=True, exist_ok=True)
             if any(chosen.iterdir()):
-                hint = "results are never overwritten: name another folder, or remove it"
-                raise RunDirectoryError(f"{chosen} is not empty", hint=hint)
+                raise _not_empty(chosen)
             return chosen
-        base = Path(f"{name}-workspace")
-        base.mkdir(exist_ok=True)
-        number = 1 + max((int(p.name[10:]) for p in base.glob("iteration-*") if p.name[10:].isdigit()), default=0)
-        while True:
-            try:
-                directory = base / f"iteration-{number}"
-                directory.mkdir()
-            except FileExistsError:
-                number += 1
-            else:
-                return directory
+        safe = _UNSAFE.sub("-", name)[:_LONGEST_NAME].strip("-.")
+        return _next_iteration(Path(f"{safe or 'suite'}-workspace"))
     except OSError as error:
-        raise RunDirectoryError(f"no run directory can be made: {error}", hint="use --output-dir DIR") from error
+        what = f"{error.filename}: {error.strerror}"
+        raise RunDirectoryError(f"no run directory can be made: {what}", hint="use --output-dir DIR") from error
+
+
+def _next_iteration(base: Path) -> Path:
+    """Two runs that start at once get two numbers: making a folder succeeds for one of them only."""
+    base.mkdir(exist_ok=True)
+    taken = [re.fullmatch(r"iteration-([0-9]+)", path.name) for path in base.iterdir()]
+    number = 1 + max((int(match[1]) for match in taken if match), default=0)
+    while True:
+        try:
+            directory = base / f"iteration-{number}"
+            directory.mkdir()
+        except FileExistsError:
+            number += 1
+        else:
+            return directory
+
+
+def _not_empty(directory: Path) -> RunDirectoryError:
+    hint = "results are never overwritten: name another folder, or remove it"
+    return RunDirectoryError(f"{directory} is not empty", hint=hint)
 
 
 def write_manifest(
     directory: Path, suites: Sequence[Suite], plan: Plan, command: Sequence[str], started: datetime
-) -> None:
-    """Writes `run.json`, before anything is run: what will be run, with what, where."""
-    manifest: dict[str, Any] = {
-        "schema_version": SCHEMA_VERSION,
-        "run_id": run_id(directory, started),
-        "suite": suites[0].name,
-        "skillup_version": __version__,
-        "start_time": stamp(started),
-        "command": list(command),
-        "host": {"python": platform.python_version(), "system": platform.system(), "release": platform.release()},
-        "parallelism": plan.parallelism,
-        "suites": [{"name": suite.name, "source": str(suite.source)} for suite in suites],
-        "agents": [
-            {
-                "name": agent.name,
-                "engine": agent.engine,
-                "engine_version": plan.versions[agent.name],
-                "model": agent.model.model_dump(),
-                "settings": agent.settings,
-                "variables": sorted(agent.env),
-                "permissions": agent.permissions,
-                "login": agent.login,
-                "source": agent.source,
-            }
-            for agent in plan.agents
-        ],
-        "cases": {task.case.id: _hash(task.case.model_dump_json(by_alias=True)) for task in plan.tasks},
-        "skills": {
+) -> RunManifest:
+    """Writes `run.json`, before anything is run: what will be run, with what, where.
+
+    Raises:
+        RunDirectoryError: another run has taken the directory meanwhile, or it cannot be written.
+    """
+    manifest = RunManifest(
+        run_id=f"{started.astimezone(UTC):%Y%m%dT%H%M%SZ}-{directory.resolve().name}",
+        suite=suites[0].name,
+        skillup_version=__version__,
+        start_time=stamp(started),
+        command=tuple(command),
+        host=HostFacts(python=platform.python_version(), system=platform.system(), release=platform.release()),
+        parallelism=plan.parallelism,
+        suites=tuple(SuiteFacts(name=suite.name, source=str(suite.source)) for suite in suites),
+        agents=tuple(_facts(agent, plan.versions[agent.name]) for agent in plan.agents),
+        cases={task.case.id: _hash(task.case.model_dump_json(by_alias=True)) for task in plan.tasks},
+        skills={
             skill.name: _hash("".join(f"{name}\0{_digest(skill.folder / name)}\n" for name in skill.files))
             for suite in suites
             for skill in suite.skills
         },
-        "trials": [str(task.folder) for task in plan.tasks],
-    }
-    write_json(directory / "run.json", manifest)
+        trials=tuple(str(task.folder) for task in plan.tasks),
+    )
+    path = directory / "run.json"
+    try:
+        path.open("x").close()  # of two runs with the same --output-dir, one gets it
+        write_json(path, masked(manifest, Masker(secret for agent in plan.agents for secret in agent.secrets)))
+    except FileExistsError:
+        raise _not_empty(directory) from None
+    except OSError as error:
+        raise RunDirectoryError(f"{path} cannot be written: {error.strerror}", hint="use --output-dir DIR") from error
+    return manifest
+
+
+def _facts(agent: Agent, version: str | None) -> AgentFacts:
+    return AgentFacts(
+        name=agent.name,
+        engine=agent.engine,
+        engine_version=version,
+        model=ModelFacts(provider=agent.model.provider, name=agent.model.name, base_url=agent.model.base_url),
+        settings=agent.settings,
+        variables=tuple(sorted(agent.env)),
+        permissions=agent.permissions,
+        login=agent.login,
+        source=agent.source,
+    )
 
 
 def _hash(text: str) -> str:
@@ -98,68 +137,62 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def run_id(directory: Path, started: datetime) -> str:
-    """What names a run: its start, and its directory's name."""
-    return f"{started.astimezone(UTC):%Y%m%dT%H%M%SZ}-{directory.name}"
-
-
 def finish(directory: Path, results: Sequence[TrialResult], status: Literal["finished", "interrupted"]) -> RunResult:
     """Writes `result.json` from the trials' results."""
-    run = summarise(directory, results, status, datetime.now(UTC))
+    run = _summary(read_manifest(directory), results, status, datetime.now(UTC))
     write_json(directory / "result.json", run)
     return run
 
 
-def summarise(
-    directory: Path,
+def _summary(
+    manifest: RunManifest,
     results: Sequence[TrialResult],
     status: Literal["finished", "interrupted", "running"],
     ended: datetime | None,
 ) -> RunResult:
-    """The run as its manifest and its trials show it.
-
-    Raises:
-        RunDirectoryError: there is no manifest, or one of another version.
-    """
-    manifest = read_manifest(directory)
-    usage = add_usage([result.usage for result in results])
+    """The run as its manifest and its trials show it."""
     return RunResult(
-        run_id=manifest["run_id"],
+        run_id=manifest.run_id,
         status=status,
-        suite=manifest["suite"],
-        skillup_version=manifest["skillup_version"],
-        engine_name=", ".join(dict.fromkeys(agent["engine"] for agent in manifest["agents"])),
-        model_name=", ".join(dict.fromkeys(agent["model"]["name"] or "default" for agent in manifest["agents"])),
-        start_time=manifest["start_time"],
+        suite=manifest.suite,
+        skillup_version=manifest.skillup_version,
+        engine_name=", ".join(dict.fromkeys(agent.engine for agent in manifest.agents)),
+        model_name=", ".join(dict.fromkeys(agent.model.name or "default" for agent in manifest.agents)),
+        start_time=manifest.start_time,
         end_time=stamp(ended) if ended else None,
-        total_tokens=usage.total_tokens,
+        total_tokens=add_usage([result.usage for result in results]).total_tokens,
+        trials_planned=len(manifest.trials),
         totals=count(results),
         case_results=tuple(results),
     )
 
 
-def read_manifest(directory: Path) -> dict[str, Any]:
+def read_manifest(directory: Path) -> RunManifest:
     """The manifest of a run directory.
 
     Raises:
-        RunDirectoryError: there is none, or one of another version.
+        RunDirectoryError: there is none, it is damaged, or of another version.
     """
-    path = directory / "run.json"
-    try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        hint = "name the folder that holds run.json"
-        raise RunDirectoryError(f"{directory} is not a run directory: {error}", hint=hint) from error
-    if not isinstance(manifest, dict) or manifest.get("schema_version") != SCHEMA_VERSION:
-        raise RunDirectoryError(
-            f"{path} was written by another version of skillup", hint=f"this one reads {SCHEMA_VERSION}"
-        )
+    if not (directory / "run.json").is_file():
+        hint = "name the folder that `skillup run` reported: the one that holds run.json"
+        raise RunDirectoryError(f"{directory} is not a run directory", hint=hint)
+    manifest = read_model(directory / "run.json", RunManifest)
+    strange = [
+        name for name in manifest.trials if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts
+    ]
+    if strange:
+        hint = "do not use a run directory that you do not trust"
+        raise RunDirectoryError(f"{directory}/run.json names a trial outside of it: {strange[0]}", hint=hint)
     return manifest
 
 
 def trial_folders(directory: Path) -> tuple[Path, ...]:
-    """The folders of the trials that have a record, in the order of the manifest."""
-    folders = [directory / name for name in read_manifest(directory)["trials"]]
+    """The folders of the trials that have a record, in the order of the manifest.
+
+    Raises:
+        RunDirectoryError: it is not a run directory.
+    """
+    folders = [directory / name for name in read_manifest(directory).trials]
     return tuple(folder for folder in folders if (folder / "record.json").exists())
 
 
@@ -167,17 +200,19 @@ def saved_run(directory: Path) -> RunResult:
     """A run as its trials' saved results show it, finished or not.
 
     Raises:
-        RunDirectoryError: it is not a run directory, or holds no trial that ended.
+        RunDirectoryError: it is not a run directory, holds no trial that ended, or is damaged.
     """
-    order = {name: index for index, name in enumerate(read_manifest(directory)["trials"])}
-    results = sorted(load_results(directory), key=lambda result: order.get(result.folder, len(order)))
+    manifest = read_manifest(directory)
+    paths = [directory / name / "result.json" for name in manifest.trials]
+    results = [read_model(path, TrialResult) for path in paths if path.exists()]
     if not results:
-        raise RunDirectoryError(f"{directory} holds no trial that ended")
-    path = directory / "result.json"
-    if path.exists():
-        saved = RunResult.model_validate_json(path.read_bytes())
-        return saved.model_copy(update={"case_results": tuple(results), "totals": count(results)})
-    return summarise(directory, results, "running", None)
+        hint = "none was finished: run again"
+        raise RunDirectoryError(f"{directory} holds no trial that ended", hint=hint)
+    run = _summary(manifest, results, "running", None)
+    if not (directory / "result.json").exists():
+        return run
+    saved = read_model(directory / "result.json", RunResult)
+    return run.model_copy(update={"status": saved.status, "end_time": saved.end_time})
 
 
 def private_umask() -> None:

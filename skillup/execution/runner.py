@@ -7,7 +7,7 @@ import threading
 import traceback
 from collections.abc import Callable, Sequence
 
-from skillup.errors import Cancelled
+from skillup.errors import Cancelled, RunDirectoryError
 from skillup.execution.task import Progress, Services, TrialTask
 from skillup.execution.trial import give_up, run_trial
 from skillup.results import Failure, TrialResult
@@ -21,11 +21,15 @@ def run_all(tasks: Sequence[TrialTask], services: Services, parallelism: int) ->
 
     When `services.cancelled` is set no further trial starts, the running ones are ended, and only finished ones are
     in the result. Each trial is on disk the moment it ends.
+
+    Raises:
+        RunDirectoryError: a trial could not be saved. The others were stopped: what cannot be kept need not be run.
     """
     waiting: queue.SimpleQueue[tuple[int, TrialTask]] = queue.SimpleQueue()
     for entry in enumerate(tasks):
         waiting.put(entry)
     done: dict[int, TrialResult] = {}
+    broken: list[Exception] = []
 
     def work() -> None:
         while not services.cancelled.is_set():
@@ -37,19 +41,28 @@ def run_all(tasks: Sequence[TrialTask], services: Services, parallelism: int) ->
                 done[index] = _run_one(task, services)
             except Cancelled:
                 return
+            except Exception as error:  # noqa: BLE001 - raised by the main thread: here nobody would see it
+                broken.append(error)
+                services.cancelled.set()
+                return
             result = done[index]
             total = len(task.case.turns)
             services.tell(Progress(task.label, total, total, result.status, result.grading.reason))
 
     _in_threads(work, min(parallelism, len(tasks)))
+    if broken:
+        raise broken[0]
     return tuple(done[index] for index in sorted(done))
 
 
 def _run_one(task: TrialTask, services: Services) -> TrialResult:
     try:
         return run_trial(task, services)
-    except Cancelled:
+    except (Cancelled, RunDirectoryError):
         raise
+    except OSError as error:
+        # What the machine refuses an agent is in its trial's record; this was refused when the record was written.
+        raise RunDirectoryError(f"{task.folder} cannot be written: {error.strerror or error}") from error
     except Exception as error:  # noqa: BLE001 - the one broad net: a bug of ours costs one trial, not the night's run
         message = f"a bug in skillup: {type(error).__name__}: {error}"
         tail = traceback.format_exc()[-4000:]

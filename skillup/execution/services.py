@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from skillup.environments.process import Nursery
 from skillup.execution.task import Progress, Services
@@ -15,7 +15,10 @@ from skillup.modelserver.server import ModelServer
 def open_services(
     nursery: Nursery, cancelled: threading.Event, host: Mapping[str, str], tell: Callable[[Progress], None]
 ) -> Iterator[Services]:
-    """Services for a run; the loopback model starts with the first trial that asks for it."""
+    """Services for a run; the loopback model starts with the first trial that asks for it.
+
+    Nobody has to listen to `tell`: a terminal that was closed must not cost a trial.
+    """
     lock = threading.Lock()
     started: list[ModelServer] = []
 
@@ -25,8 +28,12 @@ def open_services(
                 started.append(ModelServer().start())
             return started[0]
 
+    def told(progress: Progress) -> None:
+        with suppress(OSError):
+            tell(progress)
+
     try:
-        yield Services(nursery, models, cancelled, host, tell)
+        yield Services(nursery, models, cancelled, host, told)
     finally:
         for server in started:
             server.close()

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from skillup.engines import ENGINES
 from skillup.engines.base import Endpoint, Engine
 from skillup.environments.host import TrialRoot, child_variables
 from skillup.environments.process import Command, Ended
@@ -16,14 +17,18 @@ from skillup.environments.workspace import (
     copy_login,
     init_git,
     install_skill,
+    login_secrets,
     set_up,
     write_files,
 )
-from skillup.errors import Cancelled
+from skillup.errors import Cancelled, TrialError
 from skillup.execution.task import Services, TrialTask
 from skillup.modelserver.route import Route
 from skillup.modelserver.scripted import ScriptedSource
 from skillup.spec.rules import FileContains
+
+_TAIL_BYTES = 4000
+"""As much of a set-up step's output as a report shows."""
 
 
 def prepare(task: TrialTask, services: Services, engine: Engine, root: TrialRoot) -> dict[str, str]:
@@ -43,7 +48,7 @@ def prepare(task: TrialTask, services: Services, engine: Engine, root: TrialRoot
     for skill in task.skills:
         install_skill(skill.folder, skill.files, root.home / engine.skills_folder / skill.name)
     if task.agent.login == "copy":
-        copy_login(engine.login_files, Path(services.host.get("HOME", "/")), root.home)
+        copy_login(engine.login_files, _user_home(services.host), root.home)
     context = task.case.context
     if context.repo_fixture is not None:
         copy_fixture(task.suite_root / context.repo_fixture, root.workspace)
@@ -53,27 +58,48 @@ def prepare(task: TrialTask, services: Services, engine: Engine, root: TrialRoot
     return variables
 
 
+def secrets_of(task: TrialTask, host: Mapping[str, str]) -> tuple[str, ...]:
+    """The texts that nothing of this trial may show: credentials in its variables, and those of a copied login."""
+    if task.agent.login != "copy":
+        return task.agent.secrets
+    return (*task.agent.secrets, *login_secrets(ENGINES[task.agent.engine].login_files, _user_home(host)))
+
+
+def _user_home(host: Mapping[str, str]) -> Path:
+    return Path(host.get("HOME", "/"))
+
+
 def _runner(services: Services, root: TrialRoot) -> Run:
-    def run(command: Command, name: str, seconds: float) -> Ended:
-        output = root.scratch / f"{name}.log"
+    def run(command: Command, seconds: float) -> tuple[Ended, str]:
+        output = root.scratch / "setup.log"
         ended = services.nursery.run(
             command, stdout=output, stderr=output, deadline_seconds=seconds, cancelled=services.cancelled
         )
         if ended.how == "cancelled":
             raise Cancelled
-        return ended
+        with output.open("rb") as file:
+            file.seek(max(0, output.stat().st_size - _TAIL_BYTES))
+            return ended, file.read().decode("utf-8", errors="replace").strip()
 
     return run
 
 
 @contextmanager
 def open_route(task: TrialTask, services: Services, root: TrialRoot) -> Iterator[Route | None]:
-    """The trial's own address at the loopback model; None when a real provider answers."""
+    """The trial's own address at the loopback model; None when a real provider answers.
+
+    Raises:
+        TrialError: `environment`, the loopback model cannot be started.
+    """
     if not task.agent.model.scripted:
         yield None
         return
     source = ScriptedSource(task.case.script or ())
-    route = services.models().open_route(source, workspace=root.workspace)
+    try:
+        route = services.models().open_route(source, workspace=root.workspace)
+    except OSError as error:
+        message = f"the loopback model cannot be started on 127.0.0.1: {error}"
+        raise TrialError("environment", message, phase="setup") from error
     try:
         yield route
     finally:

@@ -1,32 +1,34 @@
-"""The run directory: where it lies, and how a trial's files get into it, masked and whole.
+"""How a trial's files get into the run directory, masked and whole, and how they are read back.
 
 <run>/run.json                                      the manifest, written first
-<run>/result.json                                   all trials, written again as they end
-<run>/<case>/<agent>/<variant>/trial-K/attempt-N/   case.json  record.json  grading.json  result.json  timing.json
+<run>/result.json                                   all trials, when the run ends
+<run>/<case>/<agent>/<variant>/trial-K/attempt-N/   case.json  record.json  grading.json  timing.json  result.json
                                                     turn-N/{stdout,stderr,turn.json}  requests.jsonl
-                                                    snapshots.jsonl  contents.*  workspace/
+                                                    snapshots.jsonl  contents.*  workspace/  left-out.txt
 """
 
 from __future__ import annotations
 
 import json
 import os
-import shutil
 import stat
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from skillup.environments.snapshot_log import SavedSnapshots
 from skillup.errors import RunDirectoryError
+from skillup.execution.masked import masked
 from skillup.judging.evidence import Evidence
 from skillup.masking import Masker
 from skillup.modelserver.route import RecordedRequest
-from skillup.results import RunResult, TrialRecord, TrialResult, TurnRecord, Verdict
+from skillup.results import SCHEMA_VERSION, TrialRecord, TurnRecord
 from skillup.spec.case import Case
+
+_M = TypeVar("_M", bound=BaseModel)
 
 _COPY_LIMIT = 64 * 1024 * 1024
 """A larger file of a kept workspace is left out and named in `left-out.txt`."""
@@ -35,17 +37,26 @@ _COPY_LIMIT = 64 * 1024 * 1024
 def write_atomically(path: Path, data: bytes) -> None:
     """Writes a file so that a reader, or a crash, sees the old one or the new one, never a part."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    with partial.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    partial.replace(path)
+    try:
+        with partial.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
 
 
 def write_json(path: Path, value: BaseModel | dict[str, Any]) -> None:
     """Writes a value as readable JSON, atomically."""
     data = value.model_dump(mode="json", by_alias=True) if isinstance(value, BaseModel) else value
-    write_atomically(path, (json.dumps(data, indent=2, ensure_ascii=False) + "\n").encode())
+    write_atomically(path, _json(data, indent=2))
+
+
+def _json(data: Any, *, indent: int | None = None) -> bytes:
+    """A line, or a page, of JSON; half characters that a program has printed become `?`, as UTF-8 has none."""
+    return (json.dumps(data, indent=indent, ensure_ascii=False) + "\n").encode("utf-8", errors="replace")
 
 
 class TrialFolder:
@@ -58,53 +69,96 @@ class TrialFolder:
 
     def save_case(self, case: Case) -> None:
         """Saves the resolved case: the judge reads the checks from here, not from the suite."""
-        data = case.model_dump(mode="json", by_alias=True, exclude_unset=True)
-        write_json(self.path / "case.json", data)
+        write_json(self.path / "case.json", masked(case, self.masker, only_set=True))
 
     def save_turn(self, record: TurnRecord, streams: tuple[Path, Path] | None) -> None:
-        """Saves a finished turn, before the next one starts."""
+        """Saves a finished turn, before the next one starts; `turn.json` last, as the sign that all of it is there."""
         folder = self.path / f"turn-{record.number}"
         folder.mkdir()
         for source, name in zip(streams or (), ("stdout", "stderr"), strict=False):
             if source.exists():
                 self._copy_masked(source, folder / name)
-        write_json(folder / "turn.json", self.masker.value(record.model_dump(mode="json")))
+        write_json(folder / "turn.json", {"schema_version": SCHEMA_VERSION, **masked(record, self.masker)})
 
     def save_requests(self, requests: Iterable[RecordedRequest]) -> None:
         """Saves what the loopback model was asked, a line a request."""
-        lines = (json.dumps(self.masker.value(asdict(request)), ensure_ascii=False) for request in requests)
-        write_atomically(self.path / "requests.jsonl", "".join(f"{line}\n" for line in lines).encode())
+        lines = (_json(self.masker.value(asdict(request))) for request in requests)
+        write_atomically(self.path / "requests.jsonl", b"".join(lines))
 
     def save_record(self, record: TrialRecord) -> None:
         """Saves what happened."""
-        write_json(self.path / "record.json", self.masker.value(record.model_dump(mode="json")))
+        write_json(self.path / "record.json", masked(record, self.masker))
 
     def keep_workspace(self, workspace: Path) -> None:
-        """Copies the workspace as the agent left it: links as links, special files left out, secrets masked."""
+        """Copies the workspace as the agent left it: links as links, secrets masked.
+
+        What cannot be copied (special files, files that are too large or may not be read) is named in `left-out.txt`:
+        an agent that locks a file must not change the verdict on it.
+        """
         target = self.path / "workspace"
         left_out: list[str] = []
-        for folder, folders, names in os.walk(workspace):
+
+        def locked(error: OSError) -> None:
+            left_out.append(str(Path(error.filename).relative_to(workspace)))
+
+        for folder, folders, names in os.walk(workspace, onerror=locked):
             here = Path(folder)
             there = target / here.relative_to(workspace)
-            there.mkdir(parents=True, exist_ok=True)
-            for name in [name for name in folders if (here / name).is_symlink()] + names:
-                source = here / name
-                status = source.lstat()
-                if stat.S_ISLNK(status.st_mode):
-                    (there / name).symlink_to(os.readlink(source))  # noqa: PTH115 - the text as it is
-                elif stat.S_ISREG(status.st_mode) and status.st_size <= _COPY_LIMIT:
-                    self._copy_masked(source, there / name)
-                else:
-                    left_out.append(str(source.relative_to(workspace)))
+            links = [name for name in folders if (here / name).is_symlink()]
+            left_out += [
+                str((here / name).relative_to(workspace)) for name in self._copy_all(here, there, links + names)
+            ]
         if left_out:
-            write_atomically(self.path / "left-out.txt", "\n".join(sorted(left_out)).encode(errors="replace"))
+            text = "".join(f"{name!r}\n" if not name.isprintable() else f"{name}\n" for name in sorted(left_out))
+            write_atomically(self.path / "left-out.txt", text.encode())
 
-    def discard_workspace(self) -> None:
-        """Removes the kept workspace again."""
-        shutil.rmtree(self.path / "workspace", ignore_errors=True)
+    def _copy_all(self, here: Path, there: Path, names: list[str]) -> list[str]:
+        """Copies names of one folder to another; gives those that could not be copied."""
+        left_out: list[str] = []
+        for name in (".", *names):
+            try:
+                there.mkdir(parents=True, exist_ok=True)
+                copied = name == "." or self._copy(here / name, there / name)
+            except OSError:
+                copied = False
+            if not copied:
+                left_out.append(name)
+        return left_out
+
+    def _copy(self, source: Path, target: Path) -> bool:
+        status = source.lstat()
+        if stat.S_ISLNK(status.st_mode):
+            target.symlink_to(os.readlink(source))  # noqa: PTH115 - the text as it is
+        elif stat.S_ISREG(status.st_mode) and status.st_size <= _COPY_LIMIT:
+            self._copy_masked(source, target)
+        else:
+            return False
+        return True
 
     def _copy_masked(self, source: Path, target: Path) -> None:
         target.write_bytes(self.masker.data(source.read_bytes()))
+
+
+def read_model(path: Path, model: type[_M]) -> _M:
+    """A saved file, read back as what it was written from.
+
+    Raises:
+        RunDirectoryError: it cannot be read, is damaged, or was written by another version.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise RunDirectoryError(f"{path} cannot be read: {error.strerror}", hint="is this a run directory?") from error
+    try:
+        return model.model_validate_json(data)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        if place == "schema_version":
+            hint = f"this version reads {SCHEMA_VERSION}: use the version of skillup that wrote it"
+            raise RunDirectoryError(f"{path} was written by another version of skillup", hint=hint) from error
+        why = f"{place}: {first['msg']}" if place else first["msg"]
+        raise RunDirectoryError(f"{path} is damaged: {why}", hint="remove the trial's folder, or run again") from error
 
 
 def load_trial(folder: Path) -> tuple[Case, Evidence]:
@@ -113,41 +167,11 @@ def load_trial(folder: Path) -> tuple[Case, Evidence]:
     Raises:
         RunDirectoryError: the folder is not a saved trial, or is of another version.
     """
+    case = read_model(folder / "case.json", Case)
+    record = read_model(folder / "record.json", TrialRecord)
     try:
-        case = Case.model_validate_json((folder / "case.json").read_bytes())
-        record = TrialRecord.model_validate_json((folder / "record.json").read_bytes())
-    except (OSError, ValidationError) as error:
-        raise RunDirectoryError(
-            f"{folder} is not a trial that can be read: {error}",
-            hint="was it written by this version of skillup?",
-        ) from error
-    return case, Evidence(record, SavedSnapshots.load(folder), ignore_case=bool(case.ignore_case))
-
-
-def load_verdict(folder: Path) -> Verdict | None:
-    """The saved verdict of a trial, or None when it was never judged."""
-    path = folder / "grading.json"
-    return Verdict.model_validate_json(path.read_bytes()) if path.exists() else None
-
-
-def load_run(directory: Path) -> RunResult:
-    """The saved result of a run.
-
-    Raises:
-        RunDirectoryError: the directory holds no run that can be read.
-    """
-    try:
-        return RunResult.model_validate_json((directory / "result.json").read_bytes())
-    except (OSError, ValidationError) as error:
-        raise RunDirectoryError(
-            f"{directory} is not a run directory: {error}",
-            hint="name the folder that holds run.json and result.json",
-        ) from error
-
-
-def load_results(directory: Path) -> tuple[TrialResult, ...]:
-    """The results of all trials in a run directory, read from the trials' own folders."""
-    return tuple(
-        TrialResult.model_validate_json(path.read_bytes())
-        for path in sorted(directory.glob("*/*/*/trial-*/attempt-*/result.json"))
-    )
+        snapshots = SavedSnapshots.load(folder)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        hint = "remove the trial's folder, or run again"
+        raise RunDirectoryError(f"the snapshots of {folder} are damaged: {error!r}", hint=hint) from error
+    return case, Evidence(record, snapshots, ignore_case=bool(case.ignore_case))

@@ -19,8 +19,10 @@ from pathlib import Path
 from skillup.engines import ENGINES
 from skillup.engines.base import Endpoint, Engine, EngineSettings, Session, TurnRequest
 from skillup.environments.host import TrialRoot, open_trial_root
+from skillup.environments.kept import keep_workspace
 from skillup.environments.snapshot import Snapshot, diff, take
 from skillup.environments.snapshot_log import SnapshotLog
+from skillup.environments.workspace import check_workspace
 from skillup.errors import TrialError
 from skillup.execution.ending import after_limit, next_limit, problem_of
 from skillup.execution.grading import grade
@@ -31,6 +33,7 @@ from skillup.execution.setup import (
     open_route,
     prepare,
     running_as_root,
+    secrets_of,
     wanted_paths,
 )
 from skillup.execution.store import TrialFolder
@@ -58,8 +61,9 @@ def run_trial(task: TrialTask, services: Services) -> TrialResult:
 
     Raises:
         Cancelled: the user stopped the run; the turns that had ended are on disk, the trial has no result.
+        RunDirectoryError, OSError: the trial cannot be saved.
     """
-    folder = TrialFolder(task.folder, Masker(task.agent.secrets))
+    folder = TrialFolder(task.folder, Masker(secrets_of(task, services.host)))
     folder.save_case(task.case)
     started = datetime.now(UTC)
     clock = time.monotonic()
@@ -68,17 +72,19 @@ def run_trial(task: TrialTask, services: Services) -> TrialResult:
             talk = _talk(task, services, folder, stack)
         except TrialError as error:
             talk = Talk.impossible(Failure.of(error))
-        except OSError as error:
-            talk = Talk.impossible(Failure(kind="environment", phase="setup", message=f"the machine refused: {error}"))
         folder.save_record(_record(task, talk, started, time.monotonic() - clock))
         result = grade(task.folder)
         if talk.workspace and (task.keep == "all" or (task.keep == "failed" and result.status != "PASS")):
-            folder.keep_workspace(talk.workspace)
+            keep_workspace(talk.workspace, task.folder, folder.masker)
     return result
 
 
 def give_up(task: TrialTask, failure: Failure) -> TrialResult:
-    """Saves a trial that could not be brought to its end; what it had written stays."""
+    """Saves a trial that could not be brought to its end; what it had written stays.
+
+    Raises:
+        RunDirectoryError, OSError: it cannot be saved.
+    """
     folder = TrialFolder(task.folder, Masker(task.agent.secrets))
     folder.save_case(task.case)
     folder.save_record(_record(task, Talk.impossible(failure), datetime.now(UTC), 0.0))
@@ -149,7 +155,10 @@ def _talk(task: TrialTask, services: Services, folder: TrialFolder, stack: ExitS
     variables = prepare(task, services, engine, root)
     route = stack.enter_context(open_route(task, services, root))
     log = stack.enter_context(SnapshotLog(folder.path, folder.masker.data, wanted_paths(task)))
-    snapshot = take(root.workspace, keep=log.keep, wanted=log.wanted)
+    try:
+        snapshot = take(root.workspace, keep=log.keep, wanted=log.wanted)
+    except OSError as error:
+        raise TrialError("setup", f"the set-up left no workspace: {error}", phase="setup") from error
     log.save(0, snapshot)
     settings = engine.settings.model_validate(task.agent.settings)
     place = Place(task, services, folder, root, engine, settings, endpoint_of(task, route), route, variables, log)
@@ -191,6 +200,7 @@ def _play(place: Place, number: int, turn: Turn, state: State) -> Step:
     files = TurnFiles(*(place.root.scratch / f"{number}.{name}" for name in ("in", "out", "err")))
     seen = len(place.route.requests) if place.route else 0
     try:
+        check_workspace(place.root.workspace)
         content = message_of(turn, state.values)
         limit = next_limit(number, turn, place.task.agent, state.seconds_left)
         request = TurnRequest(
@@ -213,7 +223,8 @@ def _play(place: Place, number: int, turn: Turn, state: State) -> Step:
             nursery=place.services.nursery,
             cancelled=place.services.cancelled,
         )
-    except TrialError as error:
+    except (TrialError, OSError) as fault:
+        error = fault if isinstance(fault, TrialError) else TrialError("environment", f"the machine refused: {fault}")
         error.turn = number
         step = _stopped(TurnRecord(number=number, content=turn.content, status="error"), state, error)
         place.folder.save_turn(step.record, None)
@@ -232,8 +243,14 @@ def _play(place: Place, number: int, turn: Turn, state: State) -> Step:
     left = state.seconds_left - outcome.ended.duration_seconds
     after = replace(state, session=session, snapshot=snapshot, seconds_left=left)
     step = _conclude(place, turn, outcome, record, after)
-    place.folder.save_turn(step.record, (files.stdout, files.stderr))
+    place.folder.save_turn(step.record, _streams(files))
     return step
+
+
+def _streams(files: TurnFiles) -> tuple[Path, Path] | None:
+    """What the CLI printed, unless the agent has put something else in the place of our files."""
+    both = (files.stdout, files.stderr)
+    return both if all(path.is_file() and not path.is_symlink() for path in both) else None
 
 
 def _conclude(place: Place, turn: Turn, outcome: TurnOutcome, record: TurnRecord, state: State) -> Step:

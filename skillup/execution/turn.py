@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from skillup.engines.base import Engine, EngineFault, TurnRequest
@@ -35,10 +35,11 @@ _READ_BYTES = 1 << 20
 
 @dataclass(frozen=True)
 class Limit:
-    """The limit that holds for a turn: seconds, its name in results, and the key that raises it."""
+    """The limit that holds for a turn: seconds, its name in results, how much it is, and the key that raises it."""
 
     seconds: float
     name: str
+    amount: str
     key: str
 
 
@@ -53,7 +54,10 @@ class TurnFiles:
 
 @dataclass(frozen=True)
 class TurnOutcome:
-    """How a turn ended. `limit` is set when one was reached; `at_work` says whether the agent was working then."""
+    """How a turn ended. `limit` is set when one was reached; `at_work` says whether the agent was working then.
+
+    `strangers` are ids that the CLI reported and that are not the session of the trial.
+    """
 
     stream: TurnStream
     ended: Ended
@@ -61,6 +65,7 @@ class TurnOutcome:
     limit: Limit | None
     at_work: bool
     tail: str
+    strangers: tuple[str, ...] = ()
 
 
 def run_turn(
@@ -102,7 +107,10 @@ def run_turn(
         raise TrialError("environment", f"the CLI's supervisor was lost: {error}", turn=number) from error
     if ended.how == "cancelled":
         raise Cancelled
-    return _outcome(engine, reader.stream, ended, before, files, limit)
+    bound = request.session.id
+    strangers = tuple(reported for reported in reader.stream.session_ids if bound is not None and reported != bound)
+    outcome = _outcome(engine, reader.stream, ended, before, files, limit=limit)
+    return replace(outcome, strangers=strangers)
 
 
 @dataclass(frozen=True)
@@ -121,6 +129,7 @@ def _follow(running: Running, reader: _StreamReader, limit: Limit, cancelled: th
     try:
         while True:
             ended = running.wait(POLL_SECONDS)
+            reader.stream.closing = reader.elapsed >= limit.seconds
             reader.read()
             if ended is not None:
                 reader.finish()
@@ -172,31 +181,36 @@ class _StreamReader:
             return
         try:
             events = self._engine.events(line, self._workspace)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            for event in events:
+                self.stream.add(event, self.elapsed)
+        except ValueError as error:
             # A line from outside may be anything; what is whole is used, damage is noted.
-            self.stream.damaged(line, f"{type(error).__name__}: {error}"[:120])
-            return
-        for event in events:
-            self.stream.add(event, self.elapsed)
+            self.stream.damaged(line, str(error)[:120])
 
 
 def _outcome(
-    engine: Engine, stream: TurnStream, ended: Ended, before: _Doing, files: TurnFiles, limit: Limit
+    engine: Engine, stream: TurnStream, ended: Ended, before: _Doing, files: TurnFiles, *, limit: Limit
 ) -> TurnOutcome:
     tail = _end_of(files.stderr) or _end_of(files.stdout)
     finished = stream.finished
     if ended.how == "deadline" and (finished is None or finished.fault is not None):
+        stream.cut_at = limit.seconds
         return TurnOutcome(stream, ended, before.trouble, limit, before.at_work, tail)
     if finished is None:
         fault = engine.explain(ended.exit_code, ended.signal, _end_of(files.stdout), _end_of(files.stderr))
         return TurnOutcome(stream, ended, fault, None, at_work=True, tail=tail)
     if finished.limit:
-        own = Limit(ended.duration_seconds, finished.limit, "`settings` of the agent's profile")
+        key = f"settings.max_{finished.limit} of the agent"
+        own = Limit(ended.duration_seconds, finished.limit, "the CLI's own limit", key)
         return TurnOutcome(stream, ended, None, own, at_work=True, tail=tail)
     return TurnOutcome(stream, ended, stream.fault, None, at_work=True, tail=tail)
 
 
 def _end_of(path: Path) -> str:
+    """The last whole lines of a file, or the end of its last one where that is longer than we keep."""
     with path.open("rb") as file:
-        file.seek(max(0, path.stat().st_size - _TAIL_BYTES))
-        return file.read().decode("utf-8", errors="replace").strip()
+        before = max(0, path.stat().st_size - _TAIL_BYTES)
+        file.seek(before)
+        end = file.read().decode("utf-8", errors="replace").strip()
+    whole = end.partition("\n")[2] if before else end
+    return whole or end

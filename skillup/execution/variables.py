@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jsonpath_ng.exceptions import JSONPathError
 from jsonpath_ng.ext.parser import parse as parse_jsonpath
 
 from skillup.errors import TrialError
 from skillup.results import CaptureRecord, Changes, Ending
-from skillup.spec.case import Capture, Turn
 from skillup.spec.template import render
+from skillup.spec.turn import Capture, Turn
 from skillup.spec.values import compile_pattern
 from skillup.transcript import Message, Usage
 
 RECORD_ROOTS = ("$.response", "$.transcript", "$.usage", "$.workspace")
 """A path that starts so reads the turn's record; every other path reads the answer as JSON. Never tried out."""
+
+_FENCED = re.compile(r"^```[^\n`]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 
 
 def reads_record(path: str) -> bool:
@@ -27,7 +29,7 @@ def reads_record(path: str) -> bool:
 
 
 def turn_record(response: str, messages: tuple[Message, ...], usage: Usage, changes: Changes | None) -> dict[str, Any]:
-    """The record of a turn that captures and rules can look into; its shape is in docs/cases.md."""
+    """The record of a turn that captures can look into; its shape is in docs/cases.md."""
     calls = [message.tool_call for message in messages if message.tool_call]
     results = [message.tool_result for message in messages if message.tool_result]
     changes = changes or Changes()
@@ -51,55 +53,59 @@ def turn_record(response: str, messages: tuple[Message, ...], usage: Usage, chan
     }
 
 
-def take(capture: Capture, record: dict[str, Any]) -> CaptureRecord | None:
-    """The captured value, its default when there is none, or None when there is neither.
+@dataclass(frozen=True)
+class Nothing:
+    """No value, and why, in words that finish the sentence `the capture of 'x' found nothing: …`."""
 
-    Raises:
-        TrialError: `capture`, the path cannot be applied at all.
-    """
+    why: str
+
+
+def take(capture: Capture, record: dict[str, Any]) -> CaptureRecord | Nothing:
+    """The captured value, or its default when there is none. The empty text and null are no values."""
     if capture.pattern is not None:
         value = _by_pattern(capture.pattern, record["response"])
     else:
         value = _by_path(str(capture.jsonpath), record)
-    if value is not None:
-        return CaptureRecord(variable=capture.variable, value=value)
-    if capture.default is not None:
+    if isinstance(value, Nothing):
+        if capture.default is None:
+            return value
         return CaptureRecord(variable=capture.variable, value=capture.default, defaulted=True)
-    return None
+    return CaptureRecord(variable=capture.variable, value=value)
 
 
-def _by_pattern(pattern: str, response: str) -> str | None:
+def _by_pattern(pattern: str, response: str) -> str | Nothing:
     compiled = compile_pattern(pattern)
     match = compiled.search(response)
     if match is None:
-        return None
-    value = match.group("value") if "value" in compiled.groupindex else match.group(1)
-    return value or None
+        return Nothing(f"the answer does not match {pattern!r}")
+    value: str | None = match.group("value") if "value" in compiled.groupindex else match.group(1)
+    return value or Nothing(f"the group of {pattern!r} is empty")
 
 
-def _by_path(path: str, record: dict[str, Any]) -> str | None:
+def _by_path(path: str, record: dict[str, Any]) -> str | Nothing:
     data = record if reads_record(path) else _as_json(record["response"])
-    if data is None:
-        return None
+    if isinstance(data, Nothing):
+        return Nothing(f"{data.why}, so {path} cannot be looked up")
     try:
         found = [match.value for match in parse_jsonpath(path).find(data)]
-    except (JSONPathError, TypeError, ValueError, KeyError) as error:
-        raise TrialError("capture", f"the path {path} cannot be applied: {error}") from error
-    if not found or found[0] is None or found[0] == "":
-        return None
-    value = found[0]
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    except Exception as error:  # noqa: BLE001 - a foreign library on foreign data: it raises whatever the data provokes
+        return Nothing(f"{path} cannot be applied ({type(error).__name__}: {error})")
+    if not found:
+        return Nothing(f"there is no {path}")
+    if found[0] is None or found[0] == "":
+        return Nothing(f"{path} is {'null' if found[0] is None else 'an empty text'}")
+    return found[0] if isinstance(found[0], str) else json.dumps(found[0], ensure_ascii=False)
 
 
 def _as_json(response: str) -> Any:
-    """The answer read as JSON, a code fence around it taken off; None when it is not JSON."""
-    text = response.strip()
-    if text.startswith("```") and text.endswith("```"):
-        text = text[3:-3].partition("\n")[2]
-    try:
-        return json.loads(text)
-    except ValueError:
-        return None
+    """The answer read as JSON: all of it, else the only fenced block in it."""
+    blocks = _FENCED.findall(response)
+    for text in (response, *(blocks if len(blocks) == 1 else ())):
+        try:
+            return json.loads(text)
+        except (ValueError, RecursionError):
+            continue
+    return Nothing(f"the answer is not JSON{f' and has {len(blocks)} fenced blocks' if len(blocks) > 1 else ''}")
 
 
 def message_of(turn: Turn, values: Mapping[str, str]) -> str:
@@ -127,19 +133,15 @@ def captured(captures: Sequence[Capture], record: dict[str, Any], turn: int) -> 
     """Takes a turn's captures in order, up to the first that finds nothing."""
     values: list[CaptureRecord] = []
     for capture in captures:
-        try:
-            value = take(capture, record)
-        except TrialError as error:
-            error.turn = turn
-            return Taken(tuple(values), error=error)
-        if value is None:
-            how = f"pattern {capture.pattern!r}" if capture.pattern else f"path {capture.jsonpath}"
-            reason = f"turn {turn}: the capture of {capture.variable!r} found nothing ({how})"
-            if capture.on_missing == "fail":
-                return Taken(tuple(values), ending=Ending(how="capture_failed", turn=turn, reason=reason))
-            if capture.on_missing == "skip_remaining":
-                return Taken(tuple(values), ending=Ending(how="capture_skipped", turn=turn, reason=reason))
-            hint = "give `default:`, or `on_missing: fail | skip_remaining`, if this can happen"
-            return Taken(tuple(values), error=TrialError("capture", reason, turn=turn, hint=hint))
-        values.append(value)
+        value = take(capture, record)
+        if isinstance(value, CaptureRecord):
+            values.append(value)
+            continue
+        reason = f"turn {turn}: the capture of {capture.variable!r} found nothing: {value.why}"
+        if capture.on_missing == "fail":
+            return Taken(tuple(values), ending=Ending(how="capture_failed", turn=turn, reason=reason))
+        if capture.on_missing == "skip_remaining":
+            return Taken(tuple(values), ending=Ending(how="capture_skipped", turn=turn, reason=reason))
+        hint = "give `default:`, or `on_missing: fail | skip_remaining`, if this can happen"
+        return Taken(tuple(values), error=TrialError("capture", reason, turn=turn, hint=hint))
     return Taken(tuple(values))

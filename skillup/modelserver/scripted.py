@@ -23,11 +23,12 @@ NEUTRAL_REPLY: Final = "(no scripted answer)"
 """What the model says to a request that the script does not foresee."""
 
 _CLI_NOTES: Final = (
-    "<system-reminder>",  # the date, instructions
-    "Output token limit hit.",  # after a reply that stopped at its limit
-    "[Your previous response had no visible output.",  # after an empty reply
+    ("<system-reminder>", "</system-reminder>"),  # the date, instructions
+    ("<task-notification>", "</task-notification>"),  # a background task has ended
+    ("Output token limit hit.", ""),  # after a reply that stopped at its limit
+    ("[Your previous response had no visible output.", ""),  # after an empty reply
 )
-"""How the texts begin that Claude Code (2.1.197) writes in the user's name."""
+"""How the texts begin and end that Claude Code (2.1.197) writes in the user's name."""
 
 _SHOWN_CHARACTERS: Final = 80
 """How much of a user text a description of an unmatched request shows: one line of a report."""
@@ -92,17 +93,22 @@ class _Heard:
         after = messages[last + 1 :]
         results = next((message.tool_results for message in reversed(after) if message.tool_results), ())
         return cls(
-            user_text="\n".join(_said(messages[last])) if last >= 0 else "",
+            # What stands before it in the same message was never answered: a command that the CLI took for itself.
+            user_text=_said(messages[last])[-1] if last >= 0 else "",
             before=tuple(_spoken(messages[: max(last, 0)])),
             everything=tuple(_spoken(messages)),
             step=1 + sum(message.role == "assistant" for message in after),
-            result="\n".join(map(_valid, results)),
+            result="\n".join(_valid(result).rstrip("\n") for result in results),  # some CLIs take it off, some do not
         )
 
 
 def _said(message: Msg) -> tuple[str, ...]:
     """The texts of a message without what the CLI put in of its own."""
-    return tuple(_valid(text) for text in message.texts if not text.startswith(_CLI_NOTES))
+    return tuple(_valid(text) for text in message.texts if not _is_cli_note(text))
+
+
+def _is_cli_note(text: str) -> bool:
+    return any(text.startswith(begin) and text.rstrip().endswith(end) for begin, end in _CLI_NOTES)
 
 
 def _valid(text: str) -> str:

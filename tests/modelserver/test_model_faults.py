@@ -80,9 +80,7 @@ def is_good(content: bytes) -> bool:
     ("status", "kind"),
     [(401, "authentication_error"), (429, "rate_limit_error"), (500, "api_error"), (529, "overloaded_error")],
 )
-def test_a_status_comes_as_the_providers_error(
-    connect: Connect, status: int, kind: str, *, stream: bool
-) -> None:
+def test_a_status_comes_as_the_providers_error(connect: Connect, status: int, kind: str, *, stream: bool) -> None:
     client = connect(f"{{status: {status}, times: 2, retry_after: 1.5, message: why}}")
     for _ in range(2):
         response = client.send(stream=stream)
@@ -114,9 +112,7 @@ def test_a_dropped_body_never_comes(connect: Connect) -> None:
 
 def test_a_malformed_stream_is_whole_http_around_broken_json(connect: Connect) -> None:
     client = connect("{malformed: true, times: 1}")
-    data = [
-        line for line in client.send(stream=True).read().decode().splitlines() if line.startswith("data: ")
-    ]
+    data = [line for line in client.send(stream=True).read().decode().splitlines() if line.startswith("data: ")]
     bad = 0
     for line in data:
         try:

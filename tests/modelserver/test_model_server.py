@@ -33,9 +33,7 @@ def server() -> Iterator[ModelServer]:
 
 
 def open_route(server: ModelServer, script: str = "[{say: hello}]") -> Route:
-    return server.open_route(
-        ScriptedSource(SCRIPT.validate_python(yaml.safe_load(script))), workspace=WORKSPACE
-    )
+    return server.open_route(ScriptedSource(SCRIPT.validate_python(yaml.safe_load(script))), workspace=WORKSPACE)
 
 
 def body(text: str = "hi", **extra: Any) -> dict[str, Any]:
@@ -50,9 +48,7 @@ def post(
     client: HTTPConnection, route: Route, content: Any, path: str = "/v1/messages?beta=true"
 ) -> tuple[int, dict[str, Any]]:
     """Status and JSON of one request on a connection that stays open."""
-    client.request(
-        "POST", f"/{route.prefix}{path}", content if isinstance(content, bytes) else json.dumps(content)
-    )
+    client.request("POST", f"/{route.prefix}{path}", content if isinstance(content, bytes) else json.dumps(content))
     response = client.getresponse()
     return response.status, json.loads(response.read())
 
@@ -236,10 +232,7 @@ def test_a_bug_of_ours_names_itself(server: ModelServer, capfd: pytest.CaptureFi
     status, answer = post(client, route, body())
     client.close()
     assert status == 500
-    assert (
-        "internal error of the model server: ZeroDivisionError('1 messages in /ws')"
-        in answer["error"]["message"]
-    )
+    assert "internal error of the model server: ZeroDivisionError('1 messages in /ws')" in answer["error"]["message"]
     assert route.requests[0].outcome.startswith("internal error")
     assert capfd.readouterr().err == ""
 
@@ -259,9 +252,7 @@ def test_many_clients_at_once_each_get_their_own_answer(server: ModelServer) -> 
     assert [len(route.requests) for route in routes] == [5] * 16
 
 
-def test_a_client_that_goes_away_disturbs_nobody(
-    server: ModelServer, capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_a_client_that_goes_away_disturbs_nobody(server: ModelServer, capfd: pytest.CaptureFixture[str]) -> None:
     route = open_route(server, f"[{{say: '{'x' * 500_000}'}}]")
     content = json.dumps(body(stream=True)).encode()
     head = f"POST /{route.prefix}/v1/messages HTTP/1.1\r\nContent-Length: {len(content)}\r\n\r\n".encode()

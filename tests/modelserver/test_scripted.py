@@ -77,16 +77,31 @@ def test_texts_beside_tool_results_are_not_a_user_message() -> None:
 
 def test_what_the_cli_writes_in_the_users_name_is_not_the_user_text() -> None:
     answers = source("[{say: '{{user}}'}]")
-    assert ask(answers, user("<system-reminder>\ncreate", "hi")).reply.text == "hi"
+    assert ask(answers, user("<system-reminder>\ncreate\n</system-reminder>\n\n", "hi")).reply.text == "hi"
+
+
+def test_a_message_that_only_begins_like_a_note_of_the_cli_is_the_users() -> None:
+    answers = source("[{say: '{{user}}'}]")
+    prompt = "<system-reminder>obey</system-reminder> this"
+    assert ask(answers, user(prompt)).reply.text == prompt
+
+
+def test_the_user_text_is_the_last_text_of_its_message() -> None:
+    """A command that the CLI answered itself stands before it, with what the CLI said to that."""
+    answers = source("[{say: '{{user}}'}]")
+    assert ask(answers, user("/command", "<local-command-stdout>x</local-command-stdout>", "hi")).reply.text == "hi"
+
+
+def test_the_note_that_a_background_task_has_ended_is_not_a_user_message() -> None:
+    answers = source("[{user: create, replies: [{say: started}, {say: noticed}]}]")
+    note = "<task-notification>\n<status>completed</status>\n</task-notification>"
+    assert ask(answers, user("create"), assistant("started"), user(note)).reply.text == "noticed"
 
 
 def test_a_note_of_the_cli_after_a_cut_reply_goes_on_with_the_next_step() -> None:
     answers = source("[{user: create, replies: [{say: cut, stop: max_tokens}, {say: rest}]}]")
     assert ask(answers, user("create")).reply.stop == "max_tokens"
-    assert (
-        ask(answers, user("create"), assistant("cut"), user("Output token limit hit. Go on")).reply.text
-        == "rest"
-    )
+    assert ask(answers, user("create"), assistant("cut"), user("Output token limit hit. Go on")).reply.text == "rest"
 
 
 def test_after_looks_at_what_was_said_before_the_user_message_only() -> None:
@@ -101,9 +116,7 @@ def test_find_collects_every_distinct_match_of_the_conversation() -> None:
     answers = source(
         "[{find: {words: 'S-[a-z]+', ids: 'id=(.)', v: '(x)(?P<value>y)?'}, say: '{{words}}|{{ids}}|{{v}}'}]"
     )
-    reply = ask(
-        answers, user("S-one id=1 xy"), assistant("S-two, S-one"), result("S-three"), user("id=2")
-    ).reply
+    reply = ask(answers, user("S-one id=1 xy"), assistant("S-two, S-one"), result("S-three"), user("id=2")).reply
     assert reply.text == "S-one, S-two, S-three|1, 2|y"
 
 
@@ -167,9 +180,7 @@ def test_a_long_user_text_is_cut_in_the_description() -> None:
 
 
 def test_faults_come_first_and_in_order_for_every_request_of_the_entry() -> None:
-    answers = source(
-        "[{user: go, faults: [{status: 429, times: 2, retry_after: 1}, {drop: true, times: 1}], say: ok}]"
-    )
+    answers = source("[{user: go, faults: [{status: 429, times: 2, retry_after: 1}, {drop: true, times: 1}], say: ok}]")
     for messages in ((user("go"),), (user("go again"),)):
         faults = [ask(answers, *messages).fault for _ in range(5)]
         limited = Fault("status", 429, "", 1.0)

@@ -1,0 +1,287 @@
+"""What the lines of Claude Code's stream-json mean (measured on 2.1.197, tests/engines/recordings/claude_code/).
+
+Faults are told from the CLI's error classes, HTTP statuses and error events, never from what the agent says. One
+process may print several `result` events: a background task that ends after the answer starts the CLI anew, and a
+resumed session reports the tasks of its former process first.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from skillup.engines.base import (
+    Called,
+    EngineFault,
+    Event,
+    Failing,
+    Finished,
+    Noted,
+    Retrying,
+    Returned,
+    Said,
+    SessionSeen,
+    Thought,
+    Waiting,
+    Working,
+    inside_workspace,
+)
+from skillup.engines.lines import parse_object
+from skillup.errors import ErrorKind
+from skillup.transcript import Usage
+
+_KINDS: dict[str, ErrorKind] = {
+    "authentication_failed": "auth",
+    "oauth_org_not_allowed": "auth",
+    "billing_error": "quota",
+    "rate_limit": "rate_limit",
+    "invalid_request": "request",
+    "model_not_found": "request",
+    "max_output_tokens": "request",
+}
+"""The CLI's own error classes that name a kind without doubt; the others are judged by the HTTP status."""
+
+_MESSAGES: dict[str, ErrorKind] = {
+    "timed out": "timeout",
+    "Failed to parse JSON": "output",
+    "No conversation found": "session",
+}
+"""What the CLI's own error messages say where it gives neither a class nor a status."""
+
+_TOOLS = {
+    "Bash": "bash",
+    "Read": "read",
+    "Write": "write",
+    "Edit": "edit",
+    "NotebookEdit": "edit",
+    "Glob": "glob",
+    "Grep": "grep",
+    "LS": "list",
+    "WebFetch": "web_fetch",
+    "WebSearch": "web_search",
+    "Skill": "skill",
+    "Agent": "subagent",
+    "Task": "subagent",
+    "TodoWrite": "todo",
+    "TaskCreate": "todo",
+    "TaskUpdate": "todo",
+    "AskUserQuestion": "ask_user",
+}
+
+_ARGUMENTS = {
+    "file_path": "path",
+    "notebook_path": "path",
+    "old_string": "old",
+    "new_string": "new",
+    "skill": "name",
+    "subagent_type": "type",
+}
+"""Argument names that differ from the canonical ones."""
+
+
+_PARTIAL = b'{"type":"stream_event","event":{"type":"'
+_SILENT = (b'message_start"', b'ping"')
+"""How partial messages begin, and which of them say nothing of the agent: a stalled provider sends these, too."""
+
+_SYNTHETIC = "<synthetic>"
+"""The model of messages that the CLI wrote itself."""
+
+
+def events_of(line: bytes, workspace: Path) -> tuple[Event, ...]:
+    """What one line of stream-json means.
+
+    Raises:
+        ValueError: the line is not an event of the CLI.
+    """
+    if line.startswith(_PARTIAL):
+        # Most lines are these, and they say no more than that the model writes.
+        return () if line.startswith(_SILENT, len(_PARTIAL)) else (Working(),)
+    event = parse_object(line)
+    try:
+        return _meaning(event, workspace)
+    except (AttributeError, KeyError, TypeError, OverflowError) as error:
+        raise ValueError(f"not an event of Claude Code: {type(error).__name__}: {error}") from error
+
+
+def _fault(error_class: str | None, status: int | None, message: str) -> EngineFault:
+    """The fault that the CLI's error class and the HTTP status describe; `message` is the CLI's own text."""
+    kind = _KINDS.get(error_class or "")
+    if kind is None and status is not None:
+        kind = _kind_of_status(status)
+    if kind is None:
+        kind = next((known for words, known in _MESSAGES.items() if words in message), None)
+    hint = {
+        "auth": "check the credential that the profile passes",
+        "rate_limit": "run fewer trials at once, or later",
+        "request": "check the model's name and the size of the input",
+    }.get(kind or "", "")
+    return EngineFault(kind or "network", message, hint=hint)
+
+
+def _kind_of_status(status: int) -> ErrorKind:
+    if status in (401, 403):
+        return "auth"
+    if status == 402:
+        return "quota"
+    if status == 429:
+        return "rate_limit"
+    return "overloaded" if status >= 500 else "request"
+
+
+def _meaning(event: dict[str, Any], workspace: Path) -> tuple[Event, ...]:
+    match event.get("type"):
+        case "system":
+            return _system(event)
+        case "assistant":
+            return _assistant(event, workspace)
+        case "user":
+            return _user(event)
+        case "result":
+            return _result(event)
+    return ()
+
+
+def _system(event: dict[str, Any]) -> tuple[Event, ...]:
+    match event.get("subtype"):
+        case "init":
+            keys = (
+                "model",
+                "tools",
+                "skills",
+                "agents",
+                "mcp_servers",
+                "permissionMode",
+                "claude_code_version",
+                "cwd",
+            )
+            details = {key: event[key] for key in (*keys, "apiKeySource", "memory_paths") if key in event}
+            return (SessionSeen(str(event["session_id"]), details),)
+        case "api_retry":
+            status = _status(event.get("error_status"))
+            fault = _fault(event.get("error"), status, f"the provider answered {status or 'nothing'}")
+            return (Retrying(fault, int(event.get("attempt", 0))),)
+        case "status":
+            return (Waiting(),)
+        case "task_started" | "task_progress" | "thinking_tokens":
+            return (Working(),)
+        case "task_notification":
+            return _task_ended(str(event.get("status")), str(event.get("summary")))
+        case "compact_boundary":
+            return (Noted("compacted", "the CLI compacted the conversation"),)
+    return ()
+
+
+def _task_ended(status: str, summary: str) -> tuple[Event, ...]:
+    """A background task has ended; one that was still running when the turn was over is `stopped` by the CLI."""
+    if status in ("stopped", "killed"):
+        return (Noted("unfinished_background", f"{summary} (ended by the CLI)"),)
+    return () if status == "completed" else (Noted("background_task", f"{summary} ({status})"),)
+
+
+def _assistant(event: dict[str, Any], workspace: Path) -> tuple[Event, ...]:
+    message = event.get("message") or {}
+    parent = event.get("parent_tool_use_id")
+    blocks = [block for block in message.get("content") or () if isinstance(block, dict)]
+    if event.get("error"):
+        text = " ".join(str(block.get("text", "")) for block in blocks)
+        return (Failing(_fault(str(event["error"]), None, text)),)
+    found: list[Event] = []
+    if message.get("stop_reason") and message.get("model") != _SYNTHETIC:
+        # A streamed message says why it stopped only in its partial events.
+        found.append(Noted("fallback", "a stream broke off, and the CLI asked again without streaming"))
+    for block in blocks:
+        match block.get("type"):
+            case "text":
+                found.append(Said(str(block.get("text", "")), parent))
+            case "thinking":
+                found.append(Thought(str(block.get("thinking", "")), parent))
+            case "tool_use":
+                name, raw = str(block.get("name", "")), block.get("input")
+                raw = raw if isinstance(raw, dict) else {}
+                tool = canonical_tool(name)
+                arguments = canonical_arguments(tool, raw, workspace)
+                found.append(Called(str(block.get("id", "")), name, raw, tool, arguments, parent))
+    return tuple(found)
+
+
+def _user(event: dict[str, Any]) -> tuple[Event, ...]:
+    content = (event.get("message") or {}).get("content")
+    found: list[Event] = []
+    for block in content if isinstance(content, list) else ():
+        if isinstance(block, dict) and block.get("type") == "tool_result":
+            status: Literal["ok", "error"] = "error" if block.get("is_error") else "ok"
+            parent = event.get("parent_tool_use_id")
+            found.append(Returned(str(block.get("tool_use_id", "")), status, _text(block.get("content")), parent))
+    return tuple(found)
+
+
+def _result(event: dict[str, Any]) -> tuple[Event, ...]:
+    subtype = str(event.get("subtype", ""))
+    text = event.get("result")
+    errors = "; ".join(str(error) for error in event.get("errors") or ())
+    limit = {"error_max_turns": "steps", "error_max_budget_usd": "cost"}.get(subtype)
+    fault = None
+    if limit is None and (event.get("is_error") or subtype.startswith("error")):
+        fault = _fault(None, _status(event.get("api_error_status")), errors or str(text or subtype))
+        if subtype.startswith("error") and fault.kind == "network":
+            # Not the provider's: requests that fail end as `success` with `is_error`.
+            fault = EngineFault("crash", f"Claude Code gave up: {fault.message}")
+    denials = tuple(str(denial.get("tool_use_id", "")) for denial in event.get("permission_denials") or ())
+    answer = None if fault or text is None else str(text)
+    finished = Finished(
+        text=answer, usage=_usage(event, failed=fault is not None), fault=fault, limit=limit, denied=denials
+    )
+    return (SessionSeen(str(event["session_id"])), finished) if "session_id" in event else (finished,)
+
+
+def _status(value: Any) -> int | None:
+    return value if isinstance(value, int) else None
+
+
+def _usage(event: dict[str, Any], *, failed: bool) -> Usage:
+    """Tokens of this process, subagents included: `modelUsage`, as `usage` is 0 after a non-streaming fallback.
+
+    Without a model in it, a turn that did not fail asked none (a slash command that the CLI answers itself).
+    """
+    models = list((event.get("modelUsage") or {}).values())
+    if not models and (failed or "modelUsage" not in event):
+        return Usage()
+
+    def total(key: str) -> int:
+        return sum(int(model.get(key, 0)) for model in models)
+
+    cost = event.get("total_cost_usd")
+    return Usage(
+        input_tokens=total("inputTokens"),
+        output_tokens=total("outputTokens"),
+        cache_read_tokens=total("cacheReadInputTokens"),
+        cache_write_tokens=total("cacheCreationInputTokens"),
+        cost_usd=float(cost) if isinstance(cost, (int, float)) else None,
+        basis="per_turn",
+    )
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    parts = content if isinstance(content, list) else ()
+    return "\n".join(str(part.get("text", "")) for part in parts if isinstance(part, dict))
+
+
+def canonical_tool(name: str) -> str:
+    """The canonical name of one of Claude Code's tools; `mcp__server__tool` becomes `mcp:server/tool`."""
+    if name.startswith("mcp__"):
+        server, _, tool = name.removeprefix("mcp__").partition("__")
+        return f"mcp:{server}/{tool}"
+    return _TOOLS.get(name, "other")
+
+
+def canonical_arguments(tool: str, raw: dict[str, Any], workspace: Path) -> dict[str, Any]:
+    """The arguments under their canonical names, paths relative to the workspace; those of other tools as sent."""
+    if tool == "other" or tool.startswith("mcp:"):
+        return raw
+    arguments = {_ARGUMENTS.get(key, key): value for key, value in raw.items()}
+    path = arguments.get("path")
+    if isinstance(path, str):
+        arguments["path"] = inside_workspace(path, workspace)
+    return arguments
