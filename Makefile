@@ -5,6 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 JOBS ?= 4
+PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 
 .PHONY: demo test lint tools schemas bench clean
 
@@ -30,14 +31,16 @@ bench: $(VENV)/.dev tools
 
 $(STAMP): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name it: make PYTHON=python3.12")'
+	@echo "installing skillup into $(VENV), once" >&2
 	@$(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -e .
+	@$(PIP) -e .
 	@touch $@
 
 $(VENV)/.dev: $(STAMP) pyproject.toml
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --upgrade 'pip>=25.1'
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --group dev
+	@echo "installing what the tests need into $(VENV), once" >&2
+	@$(PIP) --upgrade 'pip>=25.1'
+	@$(PIP) --group dev
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache
+	rm -rf $(VENV) .pytest_cache .ruff_cache .mypy_cache *-workspace
