@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 MASK = "[masked]"
@@ -12,15 +12,24 @@ MASK = "[masked]"
 _MIN_SECRET = 6
 """A shorter value would mask ordinary words all over a report, and is no secret worth the name."""
 
+_JSON_DEPTH = 3
+"""JSON in JSON in JSON: an argument of a tool call, inside a streamed piece of it, inside a line of output."""
+
+# A key begins where a word begins: `task-` and `disk-` begin file names, not keys. Ours have digits in them, too.
 _SHAPES = re.compile(
+    r"(?<![A-Za-z0-9])(?:"
     r"sk-ant-[A-Za-z0-9_-]{16,}"
-    r"|sk-(?:proj-)?[A-Za-z0-9_-]{24,}"
+    r"|sk-(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{24,}"
     r"|gh[pousr]_[A-Za-z0-9]{30,}"
     r"|github_pat_[A-Za-z0-9_]{30,}"
     r"|AKIA[0-9A-Z]{16}"
     r"|AIza[0-9A-Za-z_-]{35}"
     r"|xox[abprs]-[A-Za-z0-9-]{20,}"
+    r")"
 )
+
+_Place = tuple[str | int, ...]
+"""Where a text stands in a JSON value: keys and indexes from the outside in."""
 
 
 class Masker:
@@ -30,20 +39,24 @@ class Masker:
         forms: set[str] = set()
         for secret in secrets:
             if len(secret) >= _MIN_SECRET:
-                forms |= {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}
+                forms |= _written_forms(secret)
         # The longest first, so that a secret that begins with another one goes whole.
         listed = sorted(forms, key=len, reverse=True)
         exact = [re.escape(form) for form in listed]
         self._text = re.compile("|".join([*exact, _SHAPES.pattern]))
-        self._bytes = re.compile("|".join([*exact, _SHAPES.pattern]).encode())
+        self._bytes = re.compile("|".join([*exact, _SHAPES.pattern]).encode("utf-8", "surrogateescape"))
 
     def text(self, text: str) -> str:
         """The text without secrets."""
         return self._text.sub(MASK, text)
 
     def data(self, data: bytes) -> bytes:
-        """The bytes without secrets; what is not text stays as it is."""
-        return self._bytes.sub(MASK.encode(), data)
+        """The bytes without secrets; what is not text stays as it is.
+
+        Lines of JSON, as CLIs print them, are also searched for a secret that several of them hold in pieces.
+        """
+        masked = self._bytes.sub(MASK.encode(), data)
+        return self._pieces(masked) if masked.startswith(b"{") else masked
 
     def value(self, value: Any) -> Any:
         """A copy of plain data (mappings, lists, texts, numbers) with every text masked, keys included."""
@@ -54,3 +67,71 @@ class Masker:
         if isinstance(value, (list, tuple)):
             return [self.value(inner) for inner in value]
         return value
+
+    def _pieces(self, data: bytes) -> bytes:
+        """Masks what is a secret only when the texts at one place of successive lines are joined: a streamed reply."""
+        lines = data.split(b"\n")
+        parsed: dict[int, Any] = {}
+        texts: dict[_Place, list[tuple[int, str]]] = {}
+        for number, line in enumerate(lines):
+            if line.startswith(b"{"):
+                try:
+                    parsed[number] = json.loads(line)
+                    found = list(_texts(parsed[number]))
+                except (ValueError, RecursionError):
+                    continue  # a damaged line, or a hostile one: it was masked as bytes
+                for place, text in found:
+                    texts.setdefault(place, []).append((number, text))
+        changed: set[int] = set()
+        for place, pieces in texts.items():
+            for number, text in self._masked_across(pieces):
+                _put(parsed[number], place, text)
+                changed.add(number)
+        for number in changed:
+            lines[number] = json.dumps(parsed[number], separators=(",", ":")).encode()
+        return b"\n".join(lines)
+
+    def _masked_across(self, pieces: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+        """The pieces that change; a mask stands in the first of those that a secret is spread over."""
+        if len(pieces) < 2:
+            return
+        spans = [found.span() for found in self._text.finditer("".join(text for _, text in pieces))]
+        start = 0
+        for number, text in pieces:
+            end = start + len(text)
+            kept, at = [], start
+            for first, last in spans:
+                if first < end and last > start:
+                    kept.append(text[at - start : max(first, start) - start])
+                    kept.append(MASK if first >= start else "")
+                    at = min(last, end)
+            if kept:
+                yield number, "".join(kept) + text[at - start :]
+            start = end
+
+
+def _written_forms(secret: str) -> set[str]:
+    """The secret as it is, and as it stands in JSON, also in JSON that is itself a text in JSON."""
+    forms = {secret}
+    for _ in range(_JSON_DEPTH):
+        forms |= {json.dumps(form, ensure_ascii=ascii_only)[1:-1] for form in forms for ascii_only in (True, False)}
+    return forms
+
+
+def _texts(value: Any, place: _Place = ()) -> Iterator[tuple[_Place, str]]:
+    """Every text in a JSON value, with its place."""
+    if isinstance(value, str):
+        yield place, value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _texts(inner, (*place, key))
+    elif isinstance(value, list):
+        for index, inner in enumerate(value):
+            yield from _texts(inner, (*place, index))
+
+
+def _put(value: Any, place: _Place, text: str) -> None:
+    """Replaces the text at a place of a JSON value."""
+    for step in place[:-1]:
+        value = value[step]
+    value[place[-1]] = text

@@ -2,6 +2,7 @@
 # Installs the pinned agent CLIs into a cache of our own and prints the folder of their commands.
 # The folder is named for the lock file, so another pin is another folder; an installed one is used as it is.
 set -eu
+export NPM_CONFIG_UPDATE_NOTIFIER=false
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 pin=$(cksum <"$here/package-lock.json" | cut -d' ' -f1)
 cache=${SKILLUP_TOOLS_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/skillup/tools}
