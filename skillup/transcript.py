@@ -64,7 +64,7 @@ def storable(value: Any, depth: int = 0) -> Any:
 class Value(BaseModel):
     """A frozen value that is written to disk and read back; whatever it is made from, it can be written."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", json_schema_serialization_defaults_required=True)
 
     @model_validator(mode="before")
     @classmethod

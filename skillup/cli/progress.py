@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,9 +10,16 @@ import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
+from rich.table import Column
+from rich.text import Text
 
 from skillup.execution.task import Progress
+from skillup.reports.lines import STYLES, say
 from skillup.reports.plain import plain
+
+_REASON = 160
+_BAR = 20
+"""Columns of the bar: narrow, because what is running says more."""
 
 
 @contextmanager
@@ -27,6 +33,7 @@ def open_progress(total: int) -> Iterator[Callable[[Progress], None]]:
 @contextmanager
 def _lines(total: int) -> Iterator[Callable[[Progress], None]]:
     lock = threading.Lock()
+    width = len(str(total))
     ended = 0
 
     def tell(progress: Progress) -> None:
@@ -35,20 +42,26 @@ def _lines(total: int) -> Iterator[Callable[[Progress], None]]:
             return
         with lock:
             ended += 1
-            why = "" if progress.status == "PASS" else f": {plain(progress.reason, 160)}"
-            click.echo(f"[{ended}/{total}] {progress.status:<5} {plain(progress.label)}{why}", err=True)
-            sys.stderr.flush()
+            click.echo(f"[{ended:>{width}}/{total}] {progress.status:<5} {_what(progress)}", err=True)
 
     yield tell
 
 
 @contextmanager
 def _live(console: Console, total: int) -> Iterator[Callable[[Progress], None]]:
-    columns = (MofNCompleteColumn(), BarColumn(), TimeElapsedColumn(), TextColumn("{task.description}", markup=False))
+    """One line with what runs now; whatever does not pass is told above it when it ends."""
+    rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")
+    whole = Column(no_wrap=True, min_width=2 * len(str(total)) + 1)
+    columns = (
+        MofNCompleteColumn(table_column=whole),
+        BarColumn(bar_width=_BAR),
+        TimeElapsedColumn(table_column=Column(no_wrap=True, min_width=7)),
+        TextColumn("{task.description}", markup=False, table_column=rest),
+    )
     running: dict[str, str] = {}
     lock = threading.Lock()
-    with Bar(*columns, console=console, transient=True) as bar:
-        whole = bar.add_task("", total=total)
+    with Bar(*columns, console=console, transient=True, expand=True) as bar:
+        trials = bar.add_task("", total=total)
 
         def tell(progress: Progress) -> None:
             with lock:
@@ -56,7 +69,15 @@ def _live(console: Console, total: int) -> Iterator[Callable[[Progress], None]]:
                     running[progress.label] = f"{plain(progress.label, 40)} {progress.turn}/{progress.turns}"
                 else:
                     running.pop(progress.label, None)
-                    bar.advance(whole)
-                bar.update(whole, description="   ".join(running.values()))
+                    bar.advance(trials)
+                    if progress.status != "PASS":
+                        label = Text(progress.status, style=STYLES[progress.status])
+                        say(bar.console, Text(_what(progress)), label=label, width=6)
+                bar.update(trials, description="   ".join(running.values()))
 
         yield tell
+
+
+def _what(progress: Progress) -> str:
+    why = "" if progress.status == "PASS" else f": {plain(progress.reason, _REASON)}"
+    return f"{plain(progress.label)}{why}"

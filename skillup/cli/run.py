@@ -113,8 +113,9 @@ def _run(
 def _broken_off(directory: Path, tasks: tuple[TrialTask, ...], error: Exception) -> int:
     """Says that a run cannot go on because its results cannot be kept, and what there is."""
     ended = sum((task.folder / "result.json").exists() for task in tasks)
-    click.echo(f"the run was stopped: {error}", err=True)
-    click.echo(f"{ended} of {len(tasks)} trials had ended; `skillup report {directory}` shows them", err=True)
+    click.echo(f"the run was stopped: {error}\nmake room, or run again with another --output-dir", err=True)
+    shown = f"; `skillup report {directory}` shows them" if ended else ""
+    click.echo(f"{ended} of {len(tasks)} trials had ended{shown}", err=True)
     return BROKEN_OFF
 
 

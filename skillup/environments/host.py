@@ -3,9 +3,9 @@
 The root lies under `/var/tmp/skillup-<uid>/` (0700): outside every suite and repository, and not below `$TMPDIR`,
 where one CLI's sandbox breaks. Path names say nothing about the case.
 
-Beside every root `<name>/` lies `<name>.lock`, locked by the process that the trial belongs to. The lock is there
-before the root and goes after it, and the system frees it when that process dies, however it does: a root whose lock
-is free belongs to nobody, and the next run removes it.
+Beside every root `<name>/` lie our own files `<name>.io/`, and `<name>.lock`, locked by the process that the trial
+belongs to. The lock is there before the others and goes after them, and the system frees it when that process dies,
+however it does: what lies beside a free lock belongs to nobody, and the next run removes it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,10 @@ _LOCK = re.compile(r"[0-9a-f]{16}\.lock\Z")
 
 @dataclass(frozen=True)
 class TrialRoot:
-    """The folders of one trial; `scratch` is ours, for stdin and stdout, and no variable of the agent names it."""
+    """The folders of one trial. `scratch` is ours, for stdin and stdout; no variable of the agent names it.
+
+    It lies beside the root, where an agent that cleans up too much does not come by.
+    """
 
     path: Path
 
@@ -84,7 +87,7 @@ class TrialRoot:
     @property
     def scratch(self) -> Path:
         """Files of ours."""
-        return self.path / "io"
+        return self.path.with_suffix(".io")
 
 
 def trial_base(host: Mapping[str, str]) -> Path:
@@ -187,12 +190,12 @@ def _lock(place: Path, flags: int, how: int) -> int | None:
 def _release(path: Path, lock: int) -> bool:
     """Removes a root and then its lock; the lock of a root that resists stays, for the next sweep to try again."""
     try:
-        gone = remove_tree(path)
-        if gone:
+        left = [place for place in (path, TrialRoot(path).scratch) if not remove_tree(place)]
+        if not left:
             path.with_suffix(".lock").unlink(missing_ok=True)
     finally:
         os.close(lock)
-    return gone
+    return not left
 
 
 def child_variables(host: Mapping[str, str], root: TrialRoot, *extra: Mapping[str, str]) -> dict[str, str]:
@@ -204,7 +207,7 @@ def child_variables(host: Mapping[str, str], root: TrialRoot, *extra: Mapping[st
     }
     # Relative entries, and an empty one, would look for programs in the workspace: a fixture could bring its own git.
     path = passed.get("PATH", os.defpath).split(os.pathsep)
-    passed["PATH"] = os.pathsep.join(place for place in path if place.startswith("/"))
+    passed["PATH"] = os.pathsep.join(place for place in path if place.startswith("/")) or os.defpath
     loopback = "127.0.0.1,localhost"
     for name in [name for name in passed if name.lower() == "no_proxy"]:
         passed[name] = f"{passed[name]},{loopback}"

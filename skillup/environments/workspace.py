@@ -109,10 +109,10 @@ def init_git(root: TrialRoot, variables: Mapping[str, str], run: Run) -> None:
 
 
 def check_workspace(workspace: Path) -> None:
-    """Makes sure that a turn can take place in the workspace: agents can remove it, or put something in its place.
+    """Makes sure that a turn can take place in the workspace: agents can remove, lock or replace it.
 
     Raises:
-        TrialError: `environment`, it is no folder any more.
+        TrialError: `environment`, it is no folder any more, or may not be entered.
     """
     try:
         status = workspace.lstat()
@@ -120,8 +120,11 @@ def check_workspace(workspace: Path) -> None:
         state = f"is gone: {error.strerror}"
     else:
         if stat.S_ISDIR(status.st_mode):
-            return
-        state = f"is a link to {workspace.readlink()} now" if workspace.is_symlink() else "is no folder any more"
+            if os.access(workspace, os.X_OK):
+                return
+            state = f"cannot be entered any more: its permissions are {stat.filemode(status.st_mode)}"
+        else:
+            state = f"is a link to {workspace.readlink()} now" if workspace.is_symlink() else "is no folder any more"
     raise TrialError(
         "environment",
         f"the workspace {state}",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,6 +15,7 @@ from skillup.environments.process import Command, ExecutableNotFoundError, Nurse
 from skillup.errors import Fault, InputError
 from skillup.execution.agents import agents_of
 from skillup.execution.task import Keep, TrialTask
+from skillup.loading.paths import shown
 from skillup.results import Failure
 from skillup.spec.agent import Agent
 from skillup.spec.case import Case
@@ -74,7 +75,7 @@ def make_plan(suites: Sequence[Suite], choices: Choices, host: Mapping[str, str]
             if argv not in probed:
                 probed[argv] = engine_version(engine, agent.settings, host, nursery)
             version, missing = probed[argv]
-            obstacle = missing or _credential_obstacle(engine, agent, host)
+            obstacle = missing or _credential_obstacle(engine, agent, suite, host)
             versions[agent.name] = version
             for case in suite.cases:
                 tasks.append(
@@ -96,19 +97,32 @@ def make_plan(suites: Sequence[Suite], choices: Choices, host: Mapping[str, str]
                 )
     parallelism = choices.parallelism or max(suite.parallelism for suite in suites)
     warnings = [warning for suite in suites for warning in suite.warnings]
+    for suite, agents in zip(suites, agents_by_suite, strict=True):
+        warnings += _redirections(suite, agents)
     if any(not agent.model.scripted for agent in found.values()):
         warnings.append("agents run on this host with full permissions: run only cases that you trust")
     return Plan(tuple(tasks), tuple(found.values()), versions, parallelism, tuple(dict.fromkeys(warnings)))
 
 
-def _credential_obstacle(engine: Engine, agent: Agent, host: Mapping[str, str]) -> Failure | None:
+def _redirections(suite: Suite, agents: Sequence[Agent]) -> Iterator[str]:
+    """Warnings about agents whose requests, and with them a credential, the suite sends elsewhere."""
+    for agent in agents:
+        for name in ENGINES[agent.engine].address_variables:
+            decided = agent.model.scripted or agent.model.base_url or name in agent.env
+            if name in suite.environment.env and not decided:
+                where = suite.environment.env[name]
+                yield f"{shown(suite.source)}: environment.env sends the requests of {agent.name} to {where!r}"
+
+
+def _credential_obstacle(engine: Engine, agent: Agent, suite: Suite, host: Mapping[str, str]) -> Failure | None:
     """What keeps this agent from reaching its model, as far as the variables can tell."""
     if agent.missing:
         names = ", ".join(dict.fromkeys(wanted for _, wanted in agent.missing))
         kind = "auth" if any(variable in engine.credentials for variable, _ in agent.missing) else "setup"
         message = f"the profile refers to {names}, which the host does not have"
         return _obstacle(kind, message, f"export {names}, or change {agent.source}")
-    if agent.model.scripted or agent.login == "copy" or any(agent.env.get(name) for name in engine.credentials):
+    passed = {**suite.environment.env, **agent.env}
+    if agent.model.scripted or agent.login == "copy" or any(passed.get(name) for name in engine.credentials):
         return None
     scripted = "`--model scripted` plays the case's script without any"
     held = [name for name in engine.credentials if host.get(name)]

@@ -11,6 +11,7 @@ from typing import Any
 from jsonpath_ng.ext.parser import parse as parse_jsonpath
 
 from skillup.errors import TrialError
+from skillup.judging.texts import quoted
 from skillup.results import CaptureRecord, Changes, Ending
 from skillup.spec.template import render
 from skillup.spec.turn import Capture, Turn
@@ -77,9 +78,9 @@ def _by_pattern(pattern: str, response: str) -> str | Nothing:
     compiled = compile_pattern(pattern)
     match = compiled.search(response)
     if match is None:
-        return Nothing(f"the answer does not match {pattern!r}")
+        return Nothing(f"the answer does not match {quoted(pattern)}")
     value: str | None = match.group("value") if "value" in compiled.groupindex else match.group(1)
-    return value or Nothing(f"the group of {pattern!r} is empty")
+    return value or Nothing(f"the group of {quoted(pattern)} is empty")
 
 
 def _by_path(path: str, record: dict[str, Any]) -> str | Nothing:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,9 +22,8 @@ from skillup.spec.suite import SuiteFile, with_defaults
 
 @dataclass(frozen=True)
 class WrittenSuite:
-    """A suite's file: where it is, what it says, and where it says it."""
+    """A suite's file: what it says, and where it says it."""
 
-    path: Path
     file: SuiteFile
     document: Document
 
@@ -31,8 +31,9 @@ class WrittenSuite:
 class CaseLoader:
     """Loads the case files of one suite and gathers what is wrong with them.
 
-    `suite` is None for bare cases; `ids` are those taken so far in this run, with the
-    file that took each. With `lenient` only what the file says itself is judged, because the suite is faulty.
+    `suite` is None for bare cases; `ids` are those taken so far in this run, with the file that took each; `sources`
+    are the files that no workspace may hold. With `lenient` only what a file says itself is judged, because the suite
+    is faulty.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class CaseLoader:
         ground: Ground,
         suite: WrittenSuite | None,
         ids: dict[str, str],
+        sources: Iterable[Path] = (),
         *,
         lenient: bool = False,
     ) -> None:
@@ -51,7 +53,7 @@ class CaseLoader:
         self._suite = suite
         self._ids = ids
         self._lenient = lenient
-        self._fixtures = Fixtures(ground)
+        self._fixtures = Fixtures(ground, sources)
 
     def load(self, path: Path, named_at: KeyPath = ()) -> None:
         """Loads one file, named at that place of the suite's file."""
@@ -70,7 +72,7 @@ class CaseLoader:
         except InputError as error:
             self.faults += error.faults
             return
-        self._check(case, document, path)
+        self._check(case, document)
         self.warnings += case_warnings(case, document)
         self.cases.append(case)
 
@@ -85,14 +87,14 @@ class CaseLoader:
             if not can_be_an_id(path.stem):
                 message = f"the id is the file's name, and {quoted(path.stem)} cannot name a folder"
                 self.faults.append(document.fault(("id",), message, hint="give an `id:`, or rename the file"))
-            data = {"id": path.stem if can_be_an_id(path.stem) else "unnamed", **data}
+            data = {"id": path.stem if can_be_an_id(path.stem) else f"unnamed-{len(self._files)}", **data}
         try:
             case = Case.model_validate(data)
         except ValidationError as error:
             raise InputError(faults_from_validation(error, document, Case)) from None
         return with_defaults(case, self._suite.file.cases.defaults, self._suite.file.judge) if self._suite else case
 
-    def _check(self, case: Case, document: Document, path: Path) -> None:
+    def _check(self, case: Case, document: Document) -> None:
         if case.id in self._ids:
             written = "id" in document.data
             hint = "" if written else "the id is the file's name; give one of the two an `id:` of its own"
@@ -102,8 +104,7 @@ class CaseLoader:
         if self._lenient:
             return
         self.faults += case_faults(case, document)
-        sources = (path,) if self._suite is None else (path, self._suite.path)
-        self.faults += self._fixtures.faults(case, document, sources)
+        self.faults += self._fixtures.faults(case, document)
         turns = len(case.turns)
         if self._suite is None or document.data.get("judge") is not None:
             self.faults += judge_faults(case.judge, turns, document)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from skillup.errors import Fault
@@ -99,28 +100,26 @@ def judge_faults(judge: Judge | None, turns: int, document: Document, *, case_id
 
 
 class Fixtures:
-    """Looks at each fixture folder of a suite once, however many cases use it."""
+    """Looks at each fixture folder of a suite once, however many cases use it.
 
-    def __init__(self, ground: Ground) -> None:
+    `sources` are the files that say what is checked: none of them may come into a workspace.
+    """
+
+    def __init__(self, ground: Ground, sources: Iterable[Path]) -> None:
         self._ground = ground
+        self._sources = [os.path.realpath(path) for path in sources]
         self._known: dict[str, tuple[str, str] | None] = {}
 
-    def faults(self, case: Case, document: Document, sources: tuple[Path, ...]) -> Iterator[Fault]:
-        """What is wrong with the fixture of a case; `sources` are the files that hold its checks."""
+    def faults(self, case: Case, document: Document) -> Iterator[Fault]:
+        """What is wrong with the fixture of a case."""
         written = case.context.repo_fixture
         if written is None:
             return
         if written not in self._known:
             self._known[written] = self._complaint(written)
         complaint = self._known[written]
-        inside = [path for path in sources if complaint is None and self._holds(written, path)]
-        if inside:
-            complaint = f"the fixture holds {inside[0].name}, so the agent would see what is checked", "use a subfolder"
         if complaint:
             yield document.fault(("context", "repo_fixture"), complaint[0], hint=complaint[1])
-
-    def _holds(self, written: str, path: Path) -> bool:
-        return path.resolve().is_relative_to((self._ground.root / written).resolve())
 
     def _complaint(self, written: str) -> tuple[str, str] | None:
         complaint = self._ground.complaint(written)
@@ -130,6 +129,11 @@ class Fixtures:
         if not folder.is_dir():
             message = f"{written} is no folder" if folder.exists() else f"there is no folder {written}"
             return message, f"paths are relative to {self._ground.root}"
+        prefix = os.path.realpath(folder) + "/"
+        inside = next((path for path in self._sources if path.startswith(prefix)), None)
+        if inside is not None:
+            name = inside.removeprefix(prefix)
+            return f"the fixture holds {name}, so the agent would see what is checked", "move it, or use a subfolder"
         out = self._ground.link_out(folder)
         return (f"the fixture {written} cannot be used: {out}", "") if out else None
 

@@ -15,6 +15,7 @@ from skillup.loading.document import Document
 from skillup.loading.faults import faults_from_validation
 from skillup.loading.folders import SUITE_NAMES, search, suite_file
 from skillup.loading.paths import LONGEST_WALK, Ground, TooManyEntriesError, expand, shown, suite_root
+from skillup.loading.rendering import printable
 from skillup.loading.skills import load_skill
 from skillup.loading.yamlfile import read_yaml
 from skillup.spec.suite import InstalledSkill, Suite, SuiteFile
@@ -93,10 +94,10 @@ class _Loader:
         else:
             self._bare([path], path)
 
-    def _bare(self, files: Iterable[Path], source: Path) -> None:
+    def _bare(self, files: Sequence[Path], source: Path) -> None:
         """Case files without a suite: no defaults, paths relative to the folder that holds them."""
         folder = source if source.is_dir() else source.parent
-        loader = CaseLoader(Ground(folder, self._allowed), None, self._ids)
+        loader = CaseLoader(Ground(folder, self._allowed), None, self._ids, files)
         for file in files:
             loader.load(file)
         self.faults += loader.faults
@@ -111,12 +112,13 @@ class _Loader:
             return
         root = suite_root(path.parent)
         ground = Ground(root, self._allowed)
-        loader = CaseLoader(ground, WrittenSuite(path, written, document), self._ids)
-        files = _case_files(written.cases.files, path, document, ground, loader.faults)
+        files = _case_files(written.cases.files, path, document, ground, self.faults)
+        sources = (path, *(file for _, file in files))
+        loader = CaseLoader(ground, WrittenSuite(written, document), self._ids, sources)
         for index, file in files:
             if only is None or file == only:
                 loader.load(file, named_at=("cases", "files", index))
-        hidden = frozenset((path.resolve(), *(file.resolve() for _, file in files)))
+        hidden = frozenset(source.resolve() for source in sources)
         skills: list[InstalledSkill] = []
         for index, skill in enumerate(written.skills):
             try:
@@ -131,7 +133,7 @@ class _Loader:
         warnings = [*suite_warnings(written, document), *loader.warnings]
         if (root / "SKILL.md").is_file() and not written.skills:
             hint = "add `skills: [{path: .}]`, or the agent works without it"
-            warnings.append(f"{document.display}: {shown(root / 'SKILL.md')} is not installed; {hint}")
+            warnings.append(printable(f"{document.display}: {shown(root / 'SKILL.md')} is not installed; {hint}"))
         self.faults += loader.faults
         mark = document.marks.get(("engine", "name"))
         self.suites.append(

@@ -18,6 +18,10 @@ STYLES: dict[Status, str] = {
 }
 
 
+_PLAINER = str.maketrans("✓✗→·×…", "+x>-x.")
+"""What our own signs become where the encoding has none: a check that failed must not look like one that held."""
+
+
 def say(console: Console, line: Text, *, indent: int = 0, label: Text | None = None, width: int = 0) -> None:
     """Prints a line, with a label of `width` columns before it; wrapped lines stand below the line, not the label."""
     line = _encodable(line, console.encoding)
@@ -38,8 +42,11 @@ def say(console: Console, line: Text, *, indent: int = 0, label: Text | None = N
 
 
 def _encodable(line: Text, encoding: str) -> Text:
-    """The line with `?` for what the console's encoding does not have, so that printing it cannot fail."""
-    text = line.plain.encode(encoding, errors="replace").decode(encoding, errors="replace")
+    """The line without what the console's encoding does not have, so that printing it cannot fail."""
     shown = line.copy()
-    shown.plain = text
+    try:
+        shown.plain.encode(encoding)
+    except UnicodeEncodeError:
+        plainer = shown.plain.translate(_PLAINER)
+        shown.plain = plainer.encode(encoding, errors="replace").decode(encoding, errors="replace")
     return shown

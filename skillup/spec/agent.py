@@ -62,7 +62,7 @@ EnvironmentName = Annotated[str, AfterValidator(_environment_name)]
 class ModelChoice(Spec):
     """Which model plays the agent. The word `scripted` alone means the case's script on the loopback model.
 
-    `params` was never honoured by any tool of the format: it is accepted with a warning.
+    `params` was never honoured by any tool of the format: a suite's are accepted with a warning.
     """
 
     provider: Words | None = None
@@ -121,6 +121,12 @@ class AgentProfile(Spec):
     login: Literal["none", "copy"] = "none"
     permissions: Literal["full"] = "full"
     limits: Limits = Field(default_factory=Limits)
+
+    @model_validator(mode="after")
+    def _no_parameters(self) -> Self:
+        if self.model is not None and self.model.params is not None:
+            raise fault_at("parameters of a model are not supported yet", "model", "params", hint="remove it for now")
+        return self
 
     @model_validator(mode="after")
     def _no_secret_in_clear(self) -> Self:

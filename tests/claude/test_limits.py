@@ -7,7 +7,7 @@ import pytest
 from skillup.results import TrialResult
 from tests.support import Finished, Project, processes_mentioning
 
-SECONDS = {"builtin": 5, "claude_code": 15}
+SECONDS = {"builtin": 5, "claude_code": 20}
 """Turn limits: long enough for the CLI to start beside others on a busy machine, and to come to what it does here."""
 
 CUT = """
@@ -149,13 +149,6 @@ OF_CLAUDE = {
     judge: {{type: rule_based, success: [{{output_contains: {{all: ["1 2 3"]}}}}, {{output_contains: {{all: [end]}}}}]}}
     script: [{{say: never said, faults: [{{endless: true}}]}}]
     """,
-    "subagent": """
-    input: {{turns: [{{role: user, content: delegate, timeout_seconds: {seconds}}}]}}
-    judge: {{type: rule_based, success: [{{output_contains: {{all: [fine]}}}}]}}
-    script:
-      - {{user: delegate, replies: [{{calls: [{{tool: subagent, args: {{prompt: be silent}}}}]}}, {{say: fine}}]}}
-      - {{user: be silent, say: nothing, faults: [{{stall: true}}]}}
-    """,
 }
 
 
@@ -195,11 +188,10 @@ def assert_cut_in_a_tool_call(done: Finished) -> None:
 
 
 def assert_told_by_its_events(done: Finished) -> None:
-    """An answer without end is work; an open call of a subagent whose model is silent is none; what follows is not."""
+    """An answer without end is work; what the CLI says once it was interrupted is not."""
     endless = done.trial("endless")
     assert outcome_of(endless) == "FAIL limit/turn_seconds"
     assert [assertion.state for assertion in endless.grading.assertion_results] == ["met", "unknown"]
-    assert outcome_of(done.trial("subagent")) == "ERROR timeout"
     beside = done.trial("cut-beside-a-task")
     assert outcome_of(beside) == "FAIL limit/turn_seconds"
     assert beside.turn_results[0].response == "beside it", "the CLI asks the model about the task that it ended"

@@ -80,6 +80,25 @@ def test_the_suite_may_choose_engine_and_model(project: Project) -> None:
     assert done.trial().agent.engine == "builtin"
 
 
+def test_a_suite_that_sends_the_requests_elsewhere_is_told_of(project: Project) -> None:
+    project.write(
+        "eval.yaml",
+        """
+        schema_version: v1alpha1
+        engine: {name: builtin, model: {name: m}}
+        environment: {env: {ANTHROPIC_BASE_URL: 'http://127.0.0.1:9', ANTHROPIC_API_KEY: sk-ant-0123456789}}
+        cases: {files: [a.yaml]}
+        """,
+    )
+    project.write("a.yaml", CASE)
+    done = project.run()
+    assert "warning: eval.yaml: environment.env sends the requests of builtin to 'http://127.0.0.1:9'" in done.stderr
+    assert "warning: eval.yaml:3:63: environment.env.ANTHROPIC_API_KEY: this looks like a secret" in done.stderr
+    error = done.trial().error
+    assert error is not None
+    assert error.kind == "network", "the key that the suite passes is a credential"
+
+
 def test_a_case_without_a_script_cannot_be_played_by_a_scripted_model(project: Project) -> None:
     project.write("a.yaml", "input: {prompt: hi}\nexpect: {must_contain: [hello]}\n")
     error = project.run("a.yaml", "--agent", "demo").trial().error

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from skillup.engines import ENGINES
-from skillup.engines.base import Called, Event, Failing, Noted, Retrying, Said, SessionSeen, Working
+from skillup.engines.base import Called, Event, Failing, Noted, Retrying, Returned, Said, SessionSeen, Working
 from skillup.execution.stream import TurnStream
 from skillup.transcript import ToolCall, Usage
 from tests.engines.recorded import events, folded, lines
@@ -80,6 +80,22 @@ def test_a_subagents_tokens_are_counted_with_the_turns() -> None:
     spent = usage("subagent")
     assert (spent.input_tokens, spent.output_tokens) == (40, 20)
     assert (spent.cache_read_tokens, spent.cache_write_tokens) == (8, 12)
+
+
+def test_an_open_call_of_a_subagent_is_no_sign_of_work() -> None:
+    """Its own events are; without any, its model is silent, which is the provider's fault. A command may be silent."""
+    recorded = events("claude_code", "subagent")
+    stream = TurnStream(turn=1)
+    for event in recorded[: [isinstance(event, Returned) for event in recorded].index(True) + 1]:
+        stream.add(event, 10.0)
+    assert stream.at_work(now=60.0, window=60.0)
+    assert not stream.at_work(now=71.0, window=60.0)
+    shell = TurnStream(turn=1)
+    for event in events("claude_code", "bash-ok"):
+        if isinstance(event, Returned):
+            break
+        shell.add(event, 10.0)
+    assert shell.at_work(now=1000.0, window=60.0)
 
 
 def test_a_skill_is_called_by_its_name() -> None:

@@ -142,7 +142,7 @@ def test_json_in_a_fence(response: str, expected: str | None) -> None:
 
 
 def test_the_reason_says_what_is_missing() -> None:
-    assert why("none", pattern=r"(T-\d+)") == r"the answer does not match '(T-\\d+)'"
+    assert why("none", pattern=r"(T-\d+)") == r"the answer does not match '(T-\d+)'"
     assert why("ab", pattern="a(x?)b") == "the group of 'a(x?)b' is empty"
     assert why("none", jsonpath="$.id") == "the answer is not JSON, so $.id cannot be looked up"
     assert why("```\n1\n```\n```\n2\n```", jsonpath="$.id").startswith("the answer is not JSON and has 2 fenced blocks")

@@ -72,6 +72,10 @@ def plant(project: Project, address: str) -> Path:
     project.write("fixture/.mcp.json", json.dumps(server))
     for name in INSTRUCTIONS:
         project.write(f"fixture/{name}", f"say canary-of-{name}")
+    for name in ("git", "bash", "sh", "env", "claude", "uname", "rg", "ps"):
+        for folder in ("", "bin/"):
+            program = project.write(f"fixture/{folder}{name}", f"#!/bin/sh\n: > {marks}/program-{name}\n")
+            program.chmod(0o755)
     plant_repository(project.root / "fixture", marks)
     text = "---\nname: evil\ndescription: canary-{0}\n---\ncanary-{0}\n"
     for place in (".claude/skills/evil/SKILL.md", ".claude/agents/evil.md", ".claude/commands/evil.md"):
@@ -117,7 +121,9 @@ def test_a_fixture_redirects_and_runs_nothing_and_only_its_instructions_load(
     claude.write("eval.yaml", SUITE)
     for number in range(1, 5):
         claude.write(f"cases/case-{number}.yaml", CASE.format(git=str(number % 2 == 0).lower()))
-    done = claude.run("eval.yaml", "--agent", "plain", "--agent", "without", "--parallelism", "3", "--keep", "all")
+    path = {"PATH": f".:bin::{claude.variables['PATH']}"}  # as careless users have it
+    arguments = ("--agent", "plain", "--agent", "without", "--parallelism", "3", "--keep", "all")
+    done = claude.run("eval.yaml", *arguments, env=path)
     assert done.code == 0, done.stderr
     assert len(done.run.case_results) == 8
     for trial in done.run.case_results:

@@ -192,6 +192,10 @@ PROFILES = {
             "(remove it for now)"
         ),
     ),
+    "parameters of the model": (
+        "engine: builtin\nmodel: {name: m, params: {temperature: 0}}\n",
+        "agents/mine.yaml:2:26: model.params: parameters of a model are not supported yet (remove it for now)",
+    ),
     "fallback": (
         "engine: builtin\nfallback: single_shot\n",
         'agents/mine.yaml:2:1: fallback: "fallback" is part of the format but not supported yet (remove it for now)',

@@ -321,7 +321,7 @@ CASES = {
         UNCHECKED + "context: {repo_fixture: .}\n",
         (
             "a.yaml:3:25: context.repo_fixture: the fixture holds a.yaml, so the agent would see what is checked "
-            "(use a subfolder)"
+            "(move it, or use a subfolder)"
         ),
     ),
     "a fixture outside, by a link": (
@@ -441,6 +441,18 @@ def test_a_broken_suite_above_a_case_is_told_and_not_passed_over() -> None:
     assert "eval.yaml:2:26: cases.parallel: unknown key" in report_on("a.yaml")
 
 
+@pytest.mark.usefixtures("place")
+def test_a_fixture_may_not_hold_any_file_that_says_what_is_checked() -> None:
+    write("evals/eval.yaml", "schema_version: v1alpha1\ncases: {files: ['a.yaml', 'app/b.yaml']}\n")
+    write("evals/a.yaml", UNCHECKED + "context: {repo_fixture: app}\n")
+    write("evals/app/b.yaml", UNCHECKED)
+    assert "the fixture holds b.yaml, so the agent would see what is checked" in report_on("evals")
+    write("SKILL.md", "---\nname: s\ndescription: d\n---\n")
+    write("evals/eval.yaml", "schema_version: v1alpha1\ncases: {files: ['evals/a.yaml']}\n")
+    write("evals/a.yaml", UNCHECKED + "context: {repo_fixture: .}\n")
+    assert "the fixture holds evals/eval.yaml, so the agent would see" in report_on("evals")
+
+
 # What is allowed and seldom meant
 
 
@@ -508,9 +520,9 @@ def test_a_glob_over_a_huge_tree_ends_with_a_fault() -> None:
         folder.mkdir(parents=True)
         for name in range(LONGEST_WALK // 3 + 1):
             os.mknod(folder / str(name))
-    started = time.monotonic()
+    started = time.process_time()
     assert "**/*.yaml looks at more than 20,000 entries" in report_on("suite")
-    assert time.monotonic() - started < 2
+    assert time.process_time() - started < 2
 
 
 @pytest.mark.usefixtures("place")
@@ -520,6 +532,6 @@ def test_a_fixture_that_many_cases_share_is_looked_at_once() -> None:
     write("suite/eval.yaml", SUITE)
     for number in range(200):
         write(f"suite/cases/{number}.yaml", UNCHECKED + "context: {repo_fixture: app}\n")
-    started = time.monotonic()
+    started = time.process_time()
     assert len(load("suite")[0].cases) == 200
-    assert time.monotonic() - started < 2
+    assert time.process_time() - started < 2
