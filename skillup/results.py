@@ -10,6 +10,8 @@
 
 Field names follow the public skill-up result format (docs/results.md); extra keys are ours. Records are masked
 before they are written, and the judge reads nothing else.
+
+Longer than most modules: it is the one list of all names that we write.
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def _run(
         with open_progress(len(tasks)) as tell:
             services = stack.enter_context(open_services(nursery, interrupts.stopping, host, tell))
             results = run_all(tasks, services, plan.parallelism)
-        interrupted = interrupts.stopping.is_set()
+        interrupted = len(results) < len(tasks)
         run = rundir.finish(directory, results, "interrupted" if interrupted else "finished")
     except (RunDirectoryError, OSError) as error:
         return _broken_off(directory, tasks, error)

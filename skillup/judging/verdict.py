@@ -14,6 +14,11 @@ from skillup.results import Check, Ending, Failure, Status
 
 _SKIP_CODES = {"gate_skipped": "gate", "capture_skipped": "capture"}
 
+_HINTS = {
+    "judge": "evidence is missing from the run directory: is it whole?",
+    "unobservable": "check the answer or the workspace instead, or choose an engine that shows it",
+}
+
 
 @dataclass(frozen=True)
 class Decision:
@@ -100,8 +105,15 @@ def _not_judged(ending: Ending, unknown: Sequence[Check]) -> Decision | None:
 
 
 def _undecided(kind: Literal["judge", "unobservable"], checks: Sequence[Check]) -> Decision:
-    message = _first("could not be judged", checks, len(checks))
-    return Decision("ERROR", kind, message, Failure(kind=kind, phase="judging", message=message))
+    message, turn = _first("could not be judged", checks, len(checks)), checks[0].turn
+    failure = Failure(
+        kind=kind,
+        phase="judging",
+        message=message,
+        turn=turn if isinstance(turn, int) else None,
+        hint=_HINTS[kind],
+    )
+    return Decision("ERROR", kind, message, failure)
 
 
 def _skipped(ending: Ending, unknown: Sequence[Check]) -> Decision | None:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from skillup.environments.snapshot import HASH_LIMIT, MAX_DEPTH
-from tests.judging.story import Story
+from skillup.judging.rules import evaluate
+from tests.judging.story import Story, rule
 
 FILES: dict[str, str | bytes | None] = {
     "a.txt": "first line\nsecond line\n",
@@ -64,6 +65,8 @@ def test_rule(tmp_path: Path, written: str, state: str) -> None:
     [
         ("files_exist: [a.txt, docs]", "after turn 1 the workspace holds a.txt, docs"),
         ("files_exist: [x, y]", "after turn 1 the workspace lacks x, y"),
+        ("files_not_exist: [v, w, x, y, z]", "after turn 1 the workspace lacks v, w, x, y, z"),
+        ("files_not_exist: [u, v, w, x, y, z]", "after turn 1 the workspace lacks u, v, w, x, y and 1 more"),
         (
             "files_exist: [A.TXT]",
             "after turn 1 the workspace lacks A.TXT (but a.txt is there: the case of the letters differs)",
@@ -144,6 +147,21 @@ def test_secrets_in_files_are_judged_as_they_were_saved(tmp_path: Path) -> None:
     story = Story(tmp_path, {"a.txt": "key hunter2hunter2"}, mask="hunter2hunter2").turn()
     assert story.judged("file_contains: {path: a.txt, content: '[masked]'}").state == "met"
     assert story.judged("file_contains: {path: a.txt, content: hunter2hunter2}").state == "not_met"
+    assert story.judged("file_contains: {path: a.txt, not: [sk-ant-]}").cause == "unobservable"
+
+
+def test_without_a_snapshot_nothing_is_known(tmp_path: Path) -> None:
+    evidence = Story(tmp_path, FILES).turn(snapshot=False).evidence()
+    for written in (
+        "files_exist: [a.txt]",
+        "files_not_exist: {paths: [x.txt], turn: 1}",
+        "file_contains: {path: a.txt, not: [x], turn: any}",
+        "workspace_changed: {only: [], turn: 1}",
+        "workspace_changed: {created: [x]}",
+    ):
+        found = evaluate(rule(written), evidence)
+        assert (found.state, found.cause) == ("unknown", "not_reached"), written
+        assert "no snapshot" in found.evidence
 
 
 def test_a_folder_that_cannot_be_looked_into_hides_what_may_be_in_it(tmp_path: Path) -> None:

@@ -50,16 +50,28 @@ def by_id(verdict: Verdict) -> dict[str, Assertion]:
 
 def test_every_check_is_listed_in_the_order_of_the_case(tmp_path: Path) -> None:
     verdict = verdict_on(Story(tmp_path).turn("yes").turn("done"), gate=MET)
-    assert [(one.id, one.role, one.scope, one.turn, one.passed) for one in verdict.assertion_results] == [
-        ("turn-1.gate", "gate", "turn", 1, True),
-        ("expect.must_contain[0]", "expect", "conversation", None, True),
-        ("expect.files_not_exist[0]", "expect", "workspace", None, True),
-        ("judge.success[0]", "success", "conversation", None, True),
-        ("judge.success[1]", "success", "turn", 2, True),
-        ("judge.success[2]", "success", "workspace", None, True),
-        ("judge.failure[0]", "failure", "conversation", None, True),
+    assert {(one.passed, one.skipped) for one in verdict.assertion_results} == {(True, False)}
+    assert [(one.id, one.role, one.scope, one.turn) for one in verdict.assertion_results] == [
+        ("turn-1.gate", "gate", "turn", 1),
+        ("expect.must_contain[0]", "expect", "conversation", None),
+        ("expect.files_not_exist[0]", "expect", "workspace", None),
+        ("judge.success[0]", "success", "conversation", None),
+        ("judge.success[1]", "success", "turn", 2),
+        ("judge.success[2]", "success", "workspace", None),
+        ("judge.failure[0]", "failure", "conversation", None),
+    ]
+    assert [one.text for one in verdict.assertion_results[-2:]] == [
+        "workspace_changed: {only: []}",
+        "must not hold: output_contains: {any: [sorry]}",
     ]
     assert (verdict.status, verdict.code, verdict.summary.pass_rate) == ("PASS", "all_met", 1.0)
+
+
+def test_a_gate_after_the_one_that_skipped_was_never_asked(tmp_path: Path) -> None:
+    text = FULL.replace("    - content: two", "    - content: two\n      post_condition: {must_match: x}")
+    found = by_id(verdict_on(Story(tmp_path).turn("no").skipped(), text, gate=SAID_NO))["turn-2.gate"]
+    assert (found.state, found.cause, found.skipped) == ("unknown", "skip_gate", True)
+    assert found.evidence == "turn 2 did not get as far as its gate"
 
 
 def test_the_denominator_is_the_same_whatever_happened(tmp_path: Path) -> None:

@@ -208,6 +208,12 @@ def test_a_turn_counts_as_complete_whatever_became_of_a_later_one(tmp_path: Path
     assert evaluate(rule("workspace_changed: {created: [b.txt], turn: 1}"), evidence).state == "not_met"
 
 
+def test_a_secret_that_was_masked_in_an_answer_is_unknown(tmp_path: Path) -> None:
+    story = Story(tmp_path, mask="hunter2hunter2").turn("the key is hunter2hunter2")
+    assert story.judged("output_contains: {not: [sk-ant-]}").cause == "unobservable"
+    assert story.judged("output_contains: {not: ['[masked]']}").state == "not_met"
+
+
 @pytest.mark.parametrize(
     "written",
     [

@@ -131,6 +131,15 @@ def test_an_error_is_the_last_failure_and_names_its_kind() -> None:
     assert decision.reason == "the provider answered 529"
 
 
+@pytest.mark.parametrize(("check", "kind"), [(HIDDEN, "unobservable"), (BROKEN, "judge")])
+def test_an_error_of_judging_says_what_to_do_and_which_turn_it_is_about(check: Check, kind: str) -> None:
+    for turn in (2, None, "any"):
+        error = decide(COMPLETED, (check.model_copy(update={"turn": turn}),), ()).error
+        assert error is not None
+        assert (error.kind, error.phase, error.turn) == (kind, "judging", 2 if turn == 2 else None)
+        assert error.hint
+
+
 def test_what_had_certainly_gone_wrong_before_an_error_is_kept() -> None:
     """A matched failure rule and a forbidden thing that happened: a fault of ours takes neither away."""
     forbidden = check("expect", "not_met", forbidden=True, name="expect.must_not_contain[0]")
