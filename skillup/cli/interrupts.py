@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType, TracebackType
 from typing import Any, Self
 
@@ -22,8 +23,8 @@ class Interrupts:
     """A context manager that has the signals. `stopping` is set once a run is to stop."""
 
     def __init__(self) -> None:
+        self._kill: Callable[[], None] | None = None
         self.stopping = threading.Event()
-        self._running = False
         self._before: list[Callable[[int, FrameType | None], Any] | int | None] = []
 
     def __enter__(self) -> Self:
@@ -36,15 +37,17 @@ class Interrupts:
         for number, handler in zip(_SIGNALS, self._before, strict=True):
             signal.signal(number, handler)
 
-    def run_begins(self) -> None:
-        """From now on there is something to be stopped in order, and to be kept."""
-        self._running = True
+    def run_begins(self, kill: Callable[[], None]) -> None:
+        """From now on there is something to be stopped in order, and to be kept; `kill` ends it without any grace."""
+        self._kill = kill
 
     def _handle(self, _number: int, _frame: FrameType | None) -> None:
-        if not self._running:
+        if self._kill is None:
             raise KeyboardInterrupt
         if self.stopping.is_set():
-            # Supervisors end whatever still runs when we are gone, and the next run sweeps the trial roots.
+            # The next run sweeps the trial roots.
+            with suppress(Exception):
+                self._kill()
             os.write(2, _SHOW_CURSOR if sys.stderr.isatty() else b"")
             os._exit(INTERRUPTED)
         self.stopping.set()

@@ -88,7 +88,7 @@ def _run(
         click.echo(f"warning: {warning}", err=True)
     for root in sweep(trial_base(host)):
         click.echo(f"warning: {root}, of a run that died, cannot be removed", err=True)
-    interrupts.run_begins()
+    interrupts.run_begins(nursery.kill)
     started = datetime.now(UTC)
     rundir.private_umask()
     directory = rundir.new_directory(suites[0].name, options["output_dir"])

@@ -7,6 +7,7 @@ a session on disk, `--session-id` first and `--resume` after.
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, cast
@@ -35,7 +36,14 @@ from skillup.transcript import Usage
 DEFAULT_MODEL = "builtin-model"
 
 _PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
-"""On PYTHONPATH, because the agent starts in a folder of its own and an uninstalled checkout must work, too."""
+
+_START = (
+    *(sys.executable, "-P", "-c"),
+    "import sys; sys.path.insert(0, sys.argv.pop(1)); import skillup.builtin_agent.__main__ as m; sys.exit(m.main())",
+    _PACKAGE_ROOT,
+)
+"""`python -m skillup.builtin_agent`, also from an uninstalled checkout; the path is no variable, as the agent's
+commands would inherit it, and -P keeps modules of the workspace out."""
 
 _RETRY_KINDS = {
     "rate_limit": "rate_limit",
@@ -68,26 +76,26 @@ class Builtin:
     protocol = "anthropic"
     credentials = ("ANTHROPIC_API_KEY",)
     address_variables = ("ANTHROPIC_BASE_URL",)
-    version_variables = MappingProxyType({"PYTHONPATH": _PACKAGE_ROOT, "PYTHONSAFEPATH": "1"})
+    version_variables: Mapping[str, str] = MappingProxyType({})
     login_files: tuple[tuple[str, str], ...] = ()
     skills_folder = "skills"
 
     def version_argv(self, settings: EngineSettings) -> tuple[str, ...]:
         """The command that prints the agent's version."""
         del settings
-        return (sys.executable, "-m", "skillup.builtin_agent", "--version")
+        return (*_START, "--version")
 
     def invocation(self, request: TurnRequest) -> Invocation:
         """How to run this turn."""
         settings = cast("BuiltinSettings", request.settings)
         argv = (
-            *(sys.executable, "-m", "skillup.builtin_agent"),
+            *_START,
             *("--home", str(request.home)),
             *("--model", request.endpoint.model or DEFAULT_MODEL),
             *("--resume" if request.session.started else "--session-id", str(request.session.id)),
             *("--max-steps", str(settings.max_steps), "--max-retries", str(settings.max_retries)),
         )
-        env = dict(self.version_variables)
+        env: dict[str, str] = {}
         if request.endpoint.base_url:
             env["ANTHROPIC_BASE_URL"] = request.endpoint.base_url
         if request.endpoint.scripted:

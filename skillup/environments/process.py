@@ -350,6 +350,14 @@ class Nursery:
         finally:
             self._end_nursery()
 
+    def kill(self) -> None:
+        """Kill every command that still runs, without any grace; for a process that is about to leave.
+
+        Takes no lock, as it is called by a signal handler that may have interrupted whoever holds it.
+        """
+        for running in tuple(self._running):
+            running.kill()
+
     def _forget(self, running: Running) -> None:
         with self._lock:
             self._running.discard(running)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
@@ -29,9 +28,6 @@ from skillup.results import SCHEMA_VERSION, TrialRecord, TurnRecord
 from skillup.spec.case import Case
 
 _M = TypeVar("_M", bound=BaseModel)
-
-_COPY_LIMIT = 64 * 1024 * 1024
-"""A larger file of a kept workspace is left out and named in `left-out.txt`."""
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -88,52 +84,6 @@ class TrialFolder:
     def save_record(self, record: TrialRecord) -> None:
         """Saves what happened."""
         write_json(self.path / "record.json", masked(record, self.masker))
-
-    def keep_workspace(self, workspace: Path) -> None:
-        """Copies the workspace as the agent left it: links as links, secrets masked.
-
-        What cannot be copied (special files, files that are too large or may not be read) is named in `left-out.txt`:
-        an agent that locks a file must not change the verdict on it.
-        """
-        target = self.path / "workspace"
-        left_out: list[str] = []
-
-        def locked(error: OSError) -> None:
-            left_out.append(str(Path(error.filename).relative_to(workspace)))
-
-        for folder, folders, names in os.walk(workspace, onerror=locked):
-            here = Path(folder)
-            there = target / here.relative_to(workspace)
-            links = [name for name in folders if (here / name).is_symlink()]
-            left_out += [
-                str((here / name).relative_to(workspace)) for name in self._copy_all(here, there, links + names)
-            ]
-        if left_out:
-            text = "".join(f"{name!r}\n" if not name.isprintable() else f"{name}\n" for name in sorted(left_out))
-            write_atomically(self.path / "left-out.txt", text.encode())
-
-    def _copy_all(self, here: Path, there: Path, names: list[str]) -> list[str]:
-        """Copies names of one folder to another; gives those that could not be copied."""
-        left_out: list[str] = []
-        for name in (".", *names):
-            try:
-                there.mkdir(parents=True, exist_ok=True)
-                copied = name == "." or self._copy(here / name, there / name)
-            except OSError:
-                copied = False
-            if not copied:
-                left_out.append(name)
-        return left_out
-
-    def _copy(self, source: Path, target: Path) -> bool:
-        status = source.lstat()
-        if stat.S_ISLNK(status.st_mode):
-            target.symlink_to(os.readlink(source))  # noqa: PTH115 - the text as it is
-        elif stat.S_ISREG(status.st_mode) and status.st_size <= _COPY_LIMIT:
-            self._copy_masked(source, target)
-        else:
-            return False
-        return True
 
     def _copy_masked(self, source: Path, target: Path) -> None:
         target.write_bytes(self.masker.data(source.read_bytes()))

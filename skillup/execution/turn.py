@@ -5,6 +5,8 @@ The same for every engine. What comes out is data; only what makes the trial imp
 
 from __future__ import annotations
 
+import os
+import stat
 import threading
 import time
 from collections.abc import Mapping
@@ -207,9 +209,20 @@ def _outcome(
 
 
 def _end_of(path: Path) -> str:
-    """The last whole lines of a file, or the end of its last one where that is longer than we keep."""
-    with path.open("rb") as file:
-        before = max(0, path.stat().st_size - _TAIL_BYTES)
+    """The last whole lines of a file, or the end of its last one where that is longer than we keep.
+
+    Nothing when the agent has put something else in the file's place.
+    """
+    try:
+        # Neither through a link nor waiting at a pipe: the path lies within the agent's reach.
+        opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError:
+        return ""
+    with os.fdopen(opened, "rb") as file:
+        status = os.fstat(opened)
+        if not stat.S_ISREG(status.st_mode):
+            return ""
+        before = max(0, status.st_size - _TAIL_BYTES)
         file.seek(before)
         end = file.read().decode("utf-8", errors="replace").strip()
     whole = end.partition("\n")[2] if before else end

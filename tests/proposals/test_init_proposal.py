@@ -406,9 +406,9 @@ def test_runs_that_are_killed_at_any_moment_harm_neither_index_nor_numbers_nor_t
     assert not list(desk.folder.glob(".init-proposal.run.*"))
 
 
-@pytest.mark.parametrize("owner", [f"{os.getpid()}@{socket.gethostname()}.7", "1@another-machine.7", "nonsense"])
+@pytest.mark.parametrize("owner", ["{pid}@{host}.7", "1@another-machine.7", "nonsense"])
 def test_a_run_that_may_be_at_work_is_waited_for_and_then_named(desk: Desk, owner: str) -> None:
-    sign = desk.sign(owner)
+    sign = desk.sign(owner.format(pid=os.getpid(), host=socket.gethostname()))
     before = desk.state()
     code, stdout, stderr = desk.call("T", env={"INIT_PROPOSAL_WAIT": "0"})
     assert (code, stdout) == (1, "")
