@@ -34,6 +34,8 @@ CANONICAL_TOOLS: tuple[str, ...] = get_args(CanonicalTool)
 Role = Literal["user", "assistant", "reasoning", "tool_call", "tool_result", "system"]
 Source = Literal["case", "simulator", "agent"]
 CallStatus = Literal["ok", "error", "denied", "unknown"]
+Basis = Literal["stream", "session_file"]
+"""Where a tool call was seen: in the CLI's output, or in the file that it keeps of this session alone."""
 
 
 MAX_DEPTH = 100
@@ -79,7 +81,8 @@ class ToolCall(Value):
 
     `name` and `raw_arguments` are the engine's own; `tool` is the canonical name (`bash`, `mcp:server/tool`, …) and
     `arguments` are canonical: no shell wrapper, `path` relative to the workspace. `parent` is the id of the call
-    that started the subagent which made this call. `status` is `unknown` while no result was seen.
+    that started the subagent which made this call. `status` is `unknown` while no result was seen. `basis` says where
+    the call was seen.
     """
 
     id: str
@@ -89,6 +92,7 @@ class ToolCall(Value):
     raw_arguments: dict[str, Any]
     status: CallStatus = "unknown"
     parent: str | None = None
+    basis: Basis = "stream"
 
 
 class ToolResult(Value):

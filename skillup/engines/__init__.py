@@ -8,5 +8,6 @@ from types import MappingProxyType
 from skillup.engines.base import Engine
 from skillup.engines.builtin import Builtin
 from skillup.engines.claude_code import ClaudeCode
+from skillup.engines.codex import Codex
 
-ENGINES: Mapping[str, Engine] = MappingProxyType({"builtin": Builtin(), "claude_code": ClaudeCode()})
+ENGINES: Mapping[str, Engine] = MappingProxyType({engine.name: engine for engine in (Builtin(), ClaudeCode(), Codex())})

@@ -9,7 +9,7 @@ Adding an engine is one module beside `claude_code.py`: see CONTRIBUTING.md.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from pydantic import BaseModel
 
 from skillup.errors import ErrorKind
-from skillup.transcript import CallStatus, Usage
+from skillup.transcript import Basis, CallStatus, Usage
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,16 @@ class Endpoint:
     scripted: bool = False
 
 
+class EngineSettings(BaseModel, frozen=True, extra="forbid"):
+    """The engine's own options, from the profile's `settings`; every engine extends this."""
+
+
 @dataclass(frozen=True)
 class TurnRequest:
-    """One turn to be run: the message as rendered, the session that it belongs to, and the places."""
+    """One turn to be run: the message as rendered, the session that it belongs to, and the places.
+
+    `credential` is the variable that holds the provider's key, None with a scripted model or a copied login.
+    """
 
     prompt: str
     slash_command: bool
@@ -47,8 +54,9 @@ class TurnRequest:
     workspace: Path
     home: Path
     endpoint: Endpoint
-    settings: BaseModel
+    settings: EngineSettings
     as_root: bool
+    credential: str | None = None
 
 
 @dataclass(frozen=True)
@@ -97,6 +105,7 @@ class Called:
     tool: str
     arguments: dict[str, Any]
     parent: str | None = None
+    basis: Basis = "stream"
 
 
 @dataclass(frozen=True)
@@ -170,10 +179,6 @@ class Finished:
 Event = SessionSeen | Said | Thought | Called | Returned | Working | Waiting | Retrying | Failing | Noted | Finished
 
 
-class EngineSettings(BaseModel, frozen=True, extra="forbid"):
-    """The engine's own options, from the profile's `settings`; every engine extends this."""
-
-
 class Engine(Protocol):
     """One kind of agent CLI. All members are constants or pure functions."""
 
@@ -224,6 +229,12 @@ class Engine(Protocol):
     def version_argv(self, settings: EngineSettings) -> tuple[str, ...]:
         """The command that prints the CLI's version."""
 
+    def home_files(self, settings: EngineSettings) -> Mapping[str, str]:
+        """Files of the CLI's own configuration, by path below the engine home; written before the first turn."""
+
+    def patience(self, settings: EngineSettings) -> float | None:
+        """Seconds that the CLI may go on retrying without progress; None where it gives up by itself."""
+
     def invocation(self, request: TurnRequest) -> Invocation:
         """How to run this turn."""
 
@@ -234,11 +245,41 @@ class Engine(Protocol):
             ValueError: the line is not of the CLI's format; the caller notes it as damage.
         """
 
+    def session_file(self, session_id: str) -> str | None:
+        """A glob below the home for the file that the CLI keeps of this session; None where it is not needed."""
+
+    def session_events(self, lines: Sequence[bytes], workspace: Path) -> tuple[Event, ...]:
+        """What that file shows of the last turn and the stream does not."""
+
     def explain(self, exit_code: int | None, signal: int | None, stdout: str, stderr: str) -> EngineFault:
         """Why a process that ended without a `Finished` did so; the texts are the ends of its output."""
 
     def policy(self, request: TurnRequest) -> dict[str, str]:
         """The permissions that are in force in this turn, for the record."""
+
+
+class EngineDefaults:
+    """What most engines need not say: no configuration files, a CLI that gives up by itself, a telling stream."""
+
+    def home_files(self, settings: EngineSettings) -> Mapping[str, str]:
+        """None: every choice is a flag or a variable."""
+        del settings
+        return {}
+
+    def patience(self, settings: EngineSettings) -> float | None:
+        """None: the CLI gives up by itself."""
+        del settings
+        return None
+
+    def session_file(self, session_id: str) -> str | None:
+        """None: the stream shows everything."""
+        del session_id
+        return None
+
+    def session_events(self, lines: Sequence[bytes], workspace: Path) -> tuple[Event, ...]:
+        """Nothing: the stream shows everything."""
+        del lines, workspace
+        return ()
 
 
 def inside_workspace(path: str, workspace: Path) -> str:

@@ -16,6 +16,7 @@ from pydantic import Field
 
 from skillup.engines.base import (
     Called,
+    EngineDefaults,
     EngineFault,
     EngineSettings,
     Event,
@@ -65,7 +66,7 @@ class BuiltinSettings(EngineSettings):
     max_retries: int = Field(2, ge=0, le=10)
 
 
-class Builtin:
+class Builtin(EngineDefaults):
     """The engine `builtin`."""
 
     name = "builtin"

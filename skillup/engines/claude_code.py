@@ -13,7 +13,7 @@ from typing import Literal, cast
 
 from pydantic import Field
 
-from skillup.engines.base import EngineFault, EngineSettings, Event, Invocation, TurnRequest
+from skillup.engines.base import EngineDefaults, EngineFault, EngineSettings, Event, Invocation, TurnRequest
 from skillup.engines.claude_events import events_of
 
 SCRIPTED_KEY = "sk-ant-loopback-not-a-secret"
@@ -36,7 +36,7 @@ class ClaudeSettings(EngineSettings):
     effort: Literal["low", "medium", "high"] | None = None
 
 
-class ClaudeCode:
+class ClaudeCode(EngineDefaults):
     """The engine `claude_code`."""
 
     name = "claude_code"

@@ -19,6 +19,7 @@ def record_turn(
     changes: SnapshotChanges,
     *,
     policy: dict[str, str],
+    counted: Usage,
     traffic: ModelTraffic | None,
 ) -> TurnRecord:
     """A turn whose process has ended, as `completed`; what it means is decided after.
@@ -40,7 +41,7 @@ def record_turn(
         response=None if outcome.strangers else stream.answer,
         session_id=next(iter(stream.session_ids), None),
         messages=(asked,) if outcome.strangers else (asked, *stream.messages),
-        usage=stream.finished.usage if stream.finished else Usage(),
+        usage=_own_usage(stream.finished.usage, counted) if stream.finished else Usage(),
         duration_ms=round(ended.duration_seconds * 1000),
         cpu_seconds=round(ended.cpu_seconds, 3),
         exit_code=ended.exit_code,
@@ -51,6 +52,17 @@ def record_turn(
         unfinished_background=(*stream.unfinished, *ended.leftovers),
         model_traffic=traffic,
     )
+
+
+def _own_usage(reported: Usage, before: Usage) -> Usage:
+    """What a turn used by itself, where the CLI counts the whole session; unknown where the count shrank."""
+    if reported.basis != "cumulative_delta":
+        return reported
+    figures = {}
+    for name in ("input_tokens", "output_tokens", "cache_read_tokens", "cache_write_tokens"):
+        now, then = getattr(reported, name), getattr(before, name) or 0
+        figures[name] = now - then if now is not None and now >= then else None
+    return Usage(**figures, cost_usd=None, basis="cumulative_delta")
 
 
 def traffic_of(requests: tuple[RecordedRequest, ...]) -> ModelTraffic:

@@ -47,6 +47,8 @@ def prepare(task: TrialTask, services: Services, engine: Engine, root: TrialRoot
         set_up(("/bin/sh", "-c", step.run), root.workspace, variables, run, step.timeout_seconds)
     for skill in task.skills:
         install_skill(skill.folder, skill.files, root.home / engine.skills_folder / skill.name)
+    settings = engine.settings.model_validate(task.agent.settings)
+    write_files(engine.home_files(settings), root.home)
     if task.agent.login == "copy":
         copy_login(engine.login_files, _user_home(services.host), root.home)
     context = task.case.context
@@ -111,6 +113,11 @@ def endpoint_of(task: TrialTask, route: Route | None) -> Endpoint:
     if route is not None:
         return Endpoint(model=None, base_url=route.base_url, scripted=True)
     return Endpoint(model=task.agent.model.name, base_url=task.agent.model.base_url)
+
+
+def credential_of(task: TrialTask, engine: Engine) -> str | None:
+    """The variable that holds the provider's key, if one is passed."""
+    return next((name for name in engine.credentials if name in task.agent.env), None)
 
 
 def wanted_paths(task: TrialTask) -> frozenset[str]:

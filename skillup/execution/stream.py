@@ -48,10 +48,12 @@ class TurnStream:
     _messages: list[Message] = field(default_factory=list)
     _returned: dict[str, tuple[CallStatus, float]] = field(default_factory=dict)
     _open: set[str] = field(default_factory=set)
+    _calls: set[str] = field(default_factory=set)
     _last_said: str | None = None
     _last_work: float | None = None
     _trouble: EngineFault | None = None
     _failing: EngineFault | None = None
+    _trouble_since: float | None = None
     _retries: Counter[str] = field(default_factory=Counter)
     _notes: list[str] = field(default_factory=list)
     _damaged: int = 0
@@ -79,7 +81,9 @@ class TurnStream:
                 self.finished = event
                 self._open.clear()
         if isinstance(event, (Said, Thought, Called, Returned, Working)):
-            self._last_work, self._trouble, self._failing = at, None, None
+            self._last_work, self._trouble, self._failing, self._trouble_since = at, None, None, None
+        elif self._trouble is not None and self._trouble_since is None:
+            self._trouble_since = at
 
     def _transcribe(self, event: Said | Thought | Called | Returned, at: float) -> None:
         match event:
@@ -89,7 +93,10 @@ class TurnStream:
                     self._last_said = event.text
             case Thought():
                 self._message("reasoning", at, text=event.text, parent=event.parent)
+            case Called() if event.id in self._calls:
+                pass  # a CLI may show a call again when it is done
             case Called():
+                self._calls.add(event.id)
                 if event.tool not in _BY_MODEL:
                     self._open.add(event.id)
                 call = ToolCall(
@@ -99,6 +106,7 @@ class TurnStream:
                     arguments=event.arguments,
                     raw_arguments=event.raw_arguments,
                     parent=event.parent,
+                    basis=event.basis,
                 )
                 self._message("tool_call", at, call=call, parent=event.parent)
             case Returned():
@@ -155,6 +163,10 @@ class TurnStream:
     def trouble(self) -> EngineFault | None:
         """The last fault that was followed by no sign of work."""
         return self._trouble
+
+    def in_trouble_for(self, now: float) -> float:
+        """Seconds since the first fault that was followed by no sign of work; 0 when there is none."""
+        return 0.0 if self._trouble_since is None else now - self._trouble_since
 
     @property
     def answer(self) -> str | None:

@@ -28,6 +28,7 @@ from skillup.execution.ending import after_limit, next_limit, problem_of
 from skillup.execution.grading import grade
 from skillup.execution.record import identity_of, record_turn, stamp, traffic_of
 from skillup.execution.setup import (
+    credential_of,
     endpoint_of,
     environment_names,
     open_route,
@@ -52,6 +53,7 @@ from skillup.results import (
     TurnRecord,
 )
 from skillup.spec.case import DEFAULT_CASE_SECONDS, Turn
+from skillup.transcript import Usage
 
 COMPLETED = Ending(how="completed")
 
@@ -133,6 +135,7 @@ class State:
     values: Mapping[str, str]
     snapshot: Snapshot
     seconds_left: float
+    counted: Usage = Usage()
 
 
 @dataclass(frozen=True)
@@ -212,6 +215,7 @@ def _play(place: Place, number: int, turn: Turn, state: State) -> Step:
             place.endpoint,
             place.settings,
             running_as_root(),
+            credential_of(place.task, place.engine),
         )
         outcome = run_turn(
             place.engine,
@@ -229,6 +233,7 @@ def _play(place: Place, number: int, turn: Turn, state: State) -> Step:
         step = _stopped(TurnRecord(number=number, content=turn.content, status="error"), state, error)
         place.folder.save_turn(step.record, None)
         return step
+    _read_session_file(place, outcome)
     snapshot = take(place.root.workspace, state.snapshot, keep=place.log.keep, wanted=place.log.wanted)
     place.log.save(number, snapshot)
     record = record_turn(
@@ -237,11 +242,13 @@ def _play(place: Place, number: int, turn: Turn, state: State) -> Step:
         outcome,
         diff(state.snapshot, snapshot),
         policy=place.engine.policy(request),
+        counted=state.counted,
         traffic=traffic_of(place.route.requests[seen:]) if place.route else None,
     )
     session = Session(state.session.id or next(iter(outcome.stream.session_ids), None), started=True)
     left = state.seconds_left - outcome.ended.duration_seconds
-    after = replace(state, session=session, snapshot=snapshot, seconds_left=left)
+    counted = outcome.stream.finished.usage if outcome.stream.finished else state.counted
+    after = replace(state, session=session, snapshot=snapshot, seconds_left=left, counted=counted)
     step = _conclude(place, turn, outcome, record, after)
     place.folder.save_turn(step.record, _streams(files))
     return step
@@ -251,6 +258,15 @@ def _streams(files: TurnFiles) -> tuple[Path, Path] | None:
     """What the CLI printed, unless the agent has put something else in the place of our files."""
     both = (files.stdout, files.stderr)
     return both if all(path.is_file() and not path.is_symlink() for path in both) else None
+
+
+def _read_session_file(place: Place, outcome: TurnOutcome) -> None:
+    """Adds what the CLI's own file of this session shows of the turn and its stream does not."""
+    for session_id in outcome.stream.session_ids[:1]:
+        pattern = place.engine.session_file(session_id)
+        for path in sorted(place.root.home.glob(pattern)) if pattern else ():
+            for event in place.engine.session_events(path.read_bytes().splitlines(), place.root.workspace):
+                outcome.stream.add(event, outcome.ended.duration_seconds)
 
 
 def _conclude(place: Place, turn: Turn, outcome: TurnOutcome, record: TurnRecord, state: State) -> Step:

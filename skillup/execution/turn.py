@@ -104,10 +104,11 @@ def run_turn(
         raise TrialError("environment", f"the CLI cannot be started: {error}", turn=number) from error
     reader = _StreamReader(engine, request.workspace, TurnStream(number), files.stdout, started)
     try:
-        ended, before = _follow(running, reader, limit, cancelled)
+        patience = engine.patience(request.settings)
+        ended, before = _follow(running, reader, limit, patience, cancelled)
     except ProcessError as error:
         raise TrialError("environment", f"the CLI's supervisor was lost: {error}", turn=number) from error
-    if ended.how == "cancelled":
+    if ended.how == "cancelled" and not before.lost_patience:
         raise Cancelled
     bound = request.session.id
     strangers = tuple(reported for reported in reader.stream.session_ids if bound is not None and reported != bound)
@@ -121,9 +122,12 @@ class _Doing:
 
     at_work: bool = False
     trouble: EngineFault | None = None
+    lost_patience: bool = False
 
 
-def _follow(running: Running, reader: _StreamReader, limit: Limit, cancelled: threading.Event) -> tuple[Ended, _Doing]:
+def _follow(
+    running: Running, reader: _StreamReader, limit: Limit, patience: float | None, cancelled: threading.Event
+) -> tuple[Ended, _Doing]:
     """Reads along until the process and all that it started are gone."""
     doing = _Doing()
     window = min(STALL_SECONDS, limit.seconds / 2)
@@ -136,10 +140,14 @@ def _follow(running: Running, reader: _StreamReader, limit: Limit, cancelled: th
             if ended is not None:
                 reader.finish()
                 return ended, doing
-            if reader.elapsed < limit.seconds:
+            if reader.elapsed < limit.seconds and not asked:
                 # What comes later is the CLI's answer to being interrupted, not the agent's work.
                 doing = _Doing(reader.stream.at_work(reader.elapsed, window), reader.stream.trouble)
-            if cancelled.is_set() and not asked:
+            tired = patience is not None and reader.stream.in_trouble_for(reader.elapsed) > patience
+            if tired and not asked and not cancelled.is_set():
+                # Some CLIs reconnect for ever; what they say of the reason is all that will ever come.
+                doing = _Doing(trouble=reader.stream.trouble, lost_patience=True)
+            if (tired or cancelled.is_set()) and not asked:
                 running.end()
                 asked = True
     finally:
@@ -198,6 +206,8 @@ def _outcome(
     if ended.how == "deadline" and (finished is None or finished.fault is not None):
         stream.cut_at = limit.seconds
         return TurnOutcome(stream, ended, before.trouble, limit, before.at_work, tail)
+    if before.lost_patience:
+        return TurnOutcome(stream, ended, before.trouble, None, at_work=False, tail=tail)
     if finished is None:
         fault = engine.explain(ended.exit_code, ended.signal, _end_of(files.stdout), _end_of(files.stderr))
         return TurnOutcome(stream, ended, fault, None, at_work=True, tail=tail)

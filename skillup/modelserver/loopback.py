@@ -17,11 +17,13 @@ from typing import Any, Final
 
 from skillup.modelserver.anthropic import AnthropicMessages
 from skillup.modelserver.delivery import Delivery
+from skillup.modelserver.openai_chat import OpenAIChat
+from skillup.modelserver.openai_responses import OpenAIResponses
 from skillup.modelserver.protocol import BadRequestError, WireProtocol
 from skillup.modelserver.route import RecordedRequest, Route
 from skillup.modelserver.source import Answer, JsonObject
 
-PROTOCOLS: Final[tuple[WireProtocol, ...]] = (AnthropicMessages(),)
+PROTOCOLS: Final[tuple[WireProtocol, ...]] = (AnthropicMessages(), OpenAIResponses(), OpenAIChat())
 """Every protocol that the server speaks; a request goes to the first that serves its path."""
 
 MAX_BODY_BYTES: Final = 64 * 1024 * 1024

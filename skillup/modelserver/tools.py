@@ -6,6 +6,7 @@ engine that calls its tool so.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,28 +67,62 @@ def _question(args: JsonObject, workspace: Path) -> dict[str, Any]:  # noqa: ARG
     return {"questions": [question]}
 
 
-OFFERED_TOOLS: Final[Mapping[str, OfferedTool]] = {
+def _cat(args: JsonObject, workspace: Path) -> dict[str, Any]:  # noqa: ARG001 - every row has one signature
+    return {"cmd": f"cat {shlex.quote(str(args['path']))}"}
+
+
+def _patch_add(args: JsonObject, workspace: Path) -> dict[str, Any]:  # noqa: ARG001 - every row has one signature
+    lines = str(args["content"]).removesuffix("\n").split("\n")
+    return _patch(f"*** Add File: {args['path']}", [f"+{line}" for line in lines])
+
+
+def _patch_update(args: JsonObject, workspace: Path) -> dict[str, Any]:
+    """A patch replaces whole lines, so those around the text are read from the file, as a model would know them."""
+    old, new = str(args["old"]), str(args["new"])
+    try:
+        text = (workspace / str(args["path"])).read_text(encoding="utf-8")
+    except (OSError, ValueError):
+        text = old
+    at = max(text.find(old), 0)
+    start = text.rfind("\n", 0, at) + 1
+    end = text.find("\n", at + len(old))
+    whole = text[start : len(text) if end < 0 else end] if old in text else old
+    body = [
+        *(f"-{line}" for line in whole.split("\n")),
+        *(f"+{line}" for line in whole.replace(old, new, 1).split("\n")),
+    ]
+    return _patch(f"*** Update File: {args['path']}", ["@@", *body])
+
+
+def _patch(header: str, body: Sequence[str]) -> dict[str, Any]:
+    return {"input": "\n".join(["*** Begin Patch", header, *body, "*** End Patch"])}
+
+
+OFFERED_TOOLS: Final[Mapping[str, tuple[OfferedTool, ...]]] = {
     # Claude Code
-    "Bash": OfferedTool("bash", _same),
-    "Read": OfferedTool("read", _renamed(path="file_path")),
-    "Write": OfferedTool("write", _renamed(path="file_path")),
-    "Edit": OfferedTool("edit", _renamed(path="file_path", old="old_string", new="new_string")),
-    "Glob": OfferedTool("glob", _same),
-    "Grep": OfferedTool("grep", _same),
-    "LS": OfferedTool("list", _same),
-    "WebFetch": OfferedTool("web_fetch", _fetch),
-    "WebSearch": OfferedTool("web_search", _same),
-    "Skill": OfferedTool("skill", _renamed(name="skill")),
-    "Agent": OfferedTool("subagent", _subagent),
-    "Task": OfferedTool("subagent", _subagent),
-    "TodoWrite": OfferedTool("todo", _todo_list),
-    "TaskCreate": OfferedTool("todo", _todo_item),
-    "AskUserQuestion": OfferedTool("ask_user", _question),
+    "Bash": (OfferedTool("bash", _same),),
+    "Read": (OfferedTool("read", _renamed(path="file_path")),),
+    "Write": (OfferedTool("write", _renamed(path="file_path")),),
+    "Edit": (OfferedTool("edit", _renamed(path="file_path", old="old_string", new="new_string")),),
+    "Glob": (OfferedTool("glob", _same),),
+    "Grep": (OfferedTool("grep", _same),),
+    "LS": (OfferedTool("list", _same),),
+    "WebFetch": (OfferedTool("web_fetch", _fetch),),
+    "WebSearch": (OfferedTool("web_search", _same),),
+    "Skill": (OfferedTool("skill", _renamed(name="skill")),),
+    "Agent": (OfferedTool("subagent", _subagent),),
+    "Task": (OfferedTool("subagent", _subagent),),
+    "TodoWrite": (OfferedTool("todo", _todo_list),),
+    "TaskCreate": (OfferedTool("todo", _todo_item),),
+    "AskUserQuestion": (OfferedTool("ask_user", _question),),
     # the built-in agent
-    "bash": OfferedTool("bash", _same),
-    "read": OfferedTool("read", _same),
-    "write": OfferedTool("write", _same),
-    "edit": OfferedTool("edit", _same),
+    "bash": (OfferedTool("bash", _same),),
+    "read": (OfferedTool("read", _same),),
+    "write": (OfferedTool("write", _same),),
+    "edit": (OfferedTool("edit", _same),),
+    # Codex: it has no tools for files but its patches, and reads with the shell
+    "exec_command": (OfferedTool("bash", _renamed(command="cmd")), OfferedTool("read", _cat)),
+    "apply_patch": (OfferedTool("write", _patch_add), OfferedTool("edit", _patch_update)),
 }
 """Keyed by the name under which a request offers the tool."""
 
@@ -105,9 +140,9 @@ def own_call(tool: str, args: JsonObject, offers: Sequence[ToolOffer], workspace
         server, _, name = tool.removeprefix("mcp:").partition("/")
         return raw_call(f"mcp__{server}__{name}", args, offers)
     for offer in offers:
-        row = OFFERED_TOOLS.get(offer.name)
-        if row is not None and row.canonical == tool:
-            return ToolCall(offer.name, row.convert(args, workspace))
+        for row in OFFERED_TOOLS.get(offer.name, ()):
+            if row.canonical == tool:
+                return ToolCall(offer.name, row.convert(args, workspace))
     return None
 
 
