@@ -199,6 +199,10 @@ class Engine(Protocol):
         """Whether we choose the id of a new session (else the CLI reports it)."""
 
     @property
+    def shows_progress(self) -> bool:
+        """Whether the stream tells a reply that is being written from one that never comes."""
+
+    @property
     def hidden_tools(self) -> frozenset[str]:
         """Canonical tools whose calls the stream cannot show, so that a rule on them cannot be judged."""
 

@@ -73,6 +73,7 @@ class Builtin(EngineDefaults):
     settings = BuiltinSettings
     resumes = True
     assigns_session_id = True
+    shows_progress = False
     hidden_tools = frozenset({"skill"})  # it reads a SKILL.md with `read` or `bash`; there is no event of its own
     protocol = "anthropic"
     credentials = ("ANTHROPIC_API_KEY",)

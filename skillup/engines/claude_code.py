@@ -43,6 +43,7 @@ class ClaudeCode(EngineDefaults):
     settings = ClaudeSettings
     resumes = True
     assigns_session_id = True
+    shows_progress = True
     hidden_tools: frozenset[str] = frozenset()
     protocol = "anthropic"
     credentials = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")

@@ -75,6 +75,7 @@ class Codex:
     settings = CodexSettings
     resumes = True
     assigns_session_id = False
+    shows_progress = False
     hidden_tools = frozenset({"read", "glob", "grep", "list", "web_fetch", "skill", "ask_user"})
     protocol = "openai_responses"
     credentials = ("CODEX_API_KEY", "OPENAI_API_KEY")
@@ -243,6 +244,7 @@ def _fault(message: str) -> EngineFault:
         ("Missing environment variable", "auth"),
         ("idle timeout", "timeout"),
         ("context window", "request"),
+        ("does not exist", "request"),
         ('"error"', "request"),  # the raw body of a refused request
     )
     return EngineFault(next((kind for words, kind in kinds if words in message), "network"), message)

@@ -17,7 +17,10 @@ if [ ! -e "$place/complete" ]; then
     # Without install scripts, which newer npm refuses: the one that is needed is called by name.
     (cd "$partial" && npm ci --ignore-scripts --no-fund --no-audit --loglevel=error >&2)
     (cd "$partial/node_modules/@anthropic-ai/claude-code" && node install.cjs >&2)
-    "$partial/node_modules/.bin/claude" --version >"$partial/complete"
+    for command in claude codex; do
+        "$partial/node_modules/.bin/$command" --version >>"$partial/versions"
+    done
+    mv "$partial/versions" "$partial/complete"
     # Two installations at once: the first one to arrive is kept.
     mv -T "$partial" "$place" 2>/dev/null || [ -e "$place/complete" ]
 fi
