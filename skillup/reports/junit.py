@@ -1,0 +1,81 @@
+"""JUnit XML, as CI systems read it: FAIL is a failure, ERROR an error, SKIP and UNCHECKED are skipped.
+
+One `testsuite` an agent, one `testcase` a trial (`classname` the suite, `name` the case). Scores and rates stand as
+properties of the test case, where viewers that know nothing of them pass over them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import groupby
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from skillup.results import RunResult, TrialResult
+
+_ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 cannot hold, in any form; answers of models hold it."""
+
+
+def junit(run: RunResult) -> bytes:
+    """The run as one XML document, UTF-8."""
+    root = Element("testsuites", name=_legal(run.suite))
+    by_agent = sorted(run.case_results, key=lambda result: result.agent.name)
+    for agent, group in groupby(by_agent, key=lambda result: result.agent.name):
+        _suite(root, f"{run.suite} [{agent}]", list(group), run)
+    indent(root)
+    return b'<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="utf-8") + b"\n"
+
+
+def _suite(root: Element, name: str, results: Sequence[TrialResult], run: RunResult) -> None:
+    statuses = [result.status for result in results]
+    suite = SubElement(
+        root,
+        "testsuite",
+        name=_legal(name),
+        tests=str(len(results)),
+        failures=str(statuses.count("FAIL")),
+        errors=str(statuses.count("ERROR")),
+        skipped=str(statuses.count("SKIP") + statuses.count("UNCHECKED")),
+        time=f"{sum(result.duration_ms for result in results) / 1000:.3f}",
+        timestamp=run.start_time,
+    )
+    for result in results:
+        _case(suite, result, run)
+
+
+def _case(suite: Element, result: TrialResult, run: RunResult) -> None:
+    case = SubElement(
+        suite,
+        "testcase",
+        classname=_legal(run.suite),
+        name=_legal(result.case_id),
+        time=f"{result.duration_ms / 1000:.3f}",
+    )
+    summary = result.grading.summary
+    values = {"agent": result.agent.name, "engine": result.agent.engine, "continuity": result.continuity}
+    values |= {"checks.passed": str(summary.passed), "checks.total": str(summary.total)}
+    properties = SubElement(case, "properties")
+    for name, value in values.items():
+        SubElement(properties, "property", name=name, value=_legal(value))
+    grading = result.grading
+    kind = {"FAIL": "failure", "ERROR": "error", "SKIP": "skipped", "UNCHECKED": "skipped"}.get(result.status)
+    if kind is not None:
+        found = SubElement(case, kind, message=_legal(grading.reason))
+        if kind != "skipped":
+            found.set("type", grading.code)
+        found.text = _legal("\n".join(_details(result)))
+
+
+def _details(result: TrialResult) -> list[str]:
+    lines = []
+    for check in result.grading.assertion_results:
+        mark = "unknown" if check.skipped else "met" if check.passed else "NOT MET"
+        lines.append(f"{mark}: {check.text}: {check.evidence}")
+    if result.error is not None:
+        lines += [f"{result.error.kind}: {result.error.message}", result.error.hint, result.error.tail]
+    return [line for line in lines if line]
+
+
+def _legal(text: str) -> str:
+    return _ILLEGAL.sub("\ufffd", text)
