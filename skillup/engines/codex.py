@@ -179,10 +179,10 @@ class Codex:
         return f".codex/sessions/*/*/*/rollout-*-{session_id}.jsonl"
 
     def session_events(self, lines: Sequence[bytes], workspace: Path) -> tuple[Event, ...]:
-        """Calls of the last turn in the thread's file that the stream does not show: those that failed early.
+        """Calls of the last turn in the thread's file that the stream does not show.
 
-        A call that ran has an `item_completed` with its id beside it; one without was refused by the CLI itself
-        (an unknown tool, bad arguments, a patch that does not apply).
+        A call that the stream shows has an `item_completed` with its id beside it; one without was refused by the CLI
+        itself (an unknown tool, bad arguments, a patch that does not apply), or by its sandbox.
         """
         calls: dict[str, dict[str, Any]] = {}
         outputs: dict[str, str] = {}
@@ -204,7 +204,7 @@ class Codex:
                 shown.add(str((payload.get("item") or {}).get("id")))
         found: list[Event] = []
         for call_id, payload in calls.items():
-            if call_id not in shown and call_id in outputs and _refused(outputs[call_id]):
+            if call_id not in shown and call_id in outputs:
                 found += _hidden_call(call_id, payload, outputs[call_id], workspace)
         return tuple(found)
 
@@ -349,11 +349,7 @@ def _output_text(output: Any) -> str:
     return "\n".join(str(part.get("text", "")) for part in parts if isinstance(part, dict))
 
 
-_REFUSALS = ("unsupported call", "failed to parse", "unsupported custom tool call", "verification failed", "aborted")
-
-
-def _refused(output: str) -> bool:
-    return any(words in output[:400] for words in _REFUSALS)
+_EXIT_CODE = re.compile(r"^Process exited with code (-?\d+)$", re.MULTILINE)
 
 
 def _hidden_call(call_id: str, payload: dict[str, Any], output: str, workspace: Path) -> list[Event]:
@@ -367,10 +363,9 @@ def _hidden_call(call_id: str, payload: dict[str, Any], output: str, workspace: 
         if touched:
             path = inside_workspace(touched.group(2).strip(), workspace)
             tool, arguments = ("write" if touched.group(1) == "Add" else "edit"), {"path": path}
-    return [
-        Called(call_id, name, raw, tool, arguments, basis="session_file"),
-        Returned(call_id, "error", output),
-    ]
+    code = _EXIT_CODE.search(output[:400])
+    status: CallStatus = "ok" if code and code.group(1) == "0" else "error"
+    return [Called(call_id, name, raw, tool, arguments, basis="session_file"), Returned(call_id, status, output)]
 
 
 def _arguments(payload: dict[str, Any]) -> dict[str, Any]:

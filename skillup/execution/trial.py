@@ -135,7 +135,7 @@ class State:
     values: Mapping[str, str]
     snapshot: Snapshot
     seconds_left: float
-    counted: Usage = Usage()
+    counted: Usage
 
 
 @dataclass(frozen=True)
@@ -166,9 +166,8 @@ def _talk(task: TrialTask, services: Services, folder: TrialFolder, stack: ExitS
     settings = engine.settings.model_validate(task.agent.settings)
     place = Place(task, services, folder, root, engine, settings, endpoint_of(task, route), route, variables, log)
     session = Session(str(uuid.uuid4()) if engine.assigns_session_id else None)
-    state = State(
-        session, dict(task.case.vars), snapshot, task.case.constraints.timeout_seconds or DEFAULT_CASE_SECONDS
-    )
+    seconds = task.case.constraints.timeout_seconds or DEFAULT_CASE_SECONDS
+    state = State(session, dict(task.case.vars), snapshot, seconds, Usage())
     setup_seconds = time.monotonic() - clock
     turns, ending, failures = _converse(place, state)
     if route is not None:

@@ -24,7 +24,8 @@ def junit(run: RunResult) -> bytes:
     for agent, group in groupby(by_agent, key=lambda result: result.agent.name):
         _suite(root, f"{run.suite} [{agent}]", list(group), run)
     indent(root)
-    return b'<?xml version="1.0" encoding="UTF-8"?>\n' + tostring(root, encoding="utf-8") + b"\n"
+    text = tostring(root, encoding="unicode")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'.encode()
 
 
 def _suite(root: Element, name: str, results: Sequence[TrialResult], run: RunResult) -> None:

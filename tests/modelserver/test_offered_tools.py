@@ -96,4 +96,4 @@ def test_what_is_not_offered_is_not_called() -> None:
 
 def test_scripts_know_every_canonical_tool_and_every_row_is_of_one() -> None:
     assert set(TOOL_ARGUMENTS) == set(CANONICAL_TOOLS) - {"other"}
-    assert {row.canonical for row in OFFERED_TOOLS.values()} == set(TOOL_ARGUMENTS)
+    assert {row.canonical for rows in OFFERED_TOOLS.values() for row in rows} == set(TOOL_ARGUMENTS)
