@@ -145,4 +145,4 @@ def test_a_read_only_session_stays_read_only_when_it_is_resumed(claude: Project)
     done = claude.run("writes.yaml", "--agent", "careful", "-v")
     assert done.trial().status == "PASS", done.stdout
     turns = json.loads((done.folder() / "record.json").read_text())["turns"]
-    assert [turn["policy"]["sandbox_mode"] for turn in turns] == ["read-only", "read-only"]
+    assert [turn["policy"]["permission_mode"] for turn in turns] == ["read-only", "read-only"]
