@@ -19,12 +19,12 @@ _KINDS = ("created", "changed", "deleted")
 
 @dataclass(frozen=True)
 class _Span:
-    """What happened between two snapshots. `locked` are folders that could not be looked into then."""
+    """What happened between two snapshots. `unseen` says what of the workspace could not be looked at, if anything."""
 
     where: str
     paths: Mapping[str, tuple[str, ...]]
     complete: bool
-    locked: tuple[str, ...]
+    unseen: str
 
     @property
     def touched(self) -> tuple[str, ...]:
@@ -65,12 +65,16 @@ def _span(turns: Sequence[TurnRecord], evidence: Evidence) -> _Span | Outcome:
     old, new = _files(before, locked), _files(after, locked)
     # A file that is too large to be read is known by its status alone, which only the turn's own record has seen.
     unread = {path for turn in turns if turn.changes for path in turn.changes.changed}
+    in_part = evidence.snapshots.in_part
     paths = {
-        "created": tuple(sorted(new.keys() - old.keys())),
+        "created": tuple(sorted(new.keys() - old.keys())) if first - 1 not in in_part else (),
         "changed": tuple(sorted(p for p in new.keys() & old.keys() if old[p] != new[p] or _unread(new[p], p, unread))),
-        "deleted": tuple(sorted(old.keys() - new.keys())),
+        "deleted": tuple(sorted(old.keys() - new.keys())) if seen[-1] not in in_part else (),
     }
-    return _Span(where, paths, seen[-1] == last and evidence.all_complete(turns), locked)
+    unseen = f"{locked[0]} could not be looked into" if locked else ""
+    if in_part & {first - 1, seen[-1]}:
+        unseen = "the workspace held too many files to see them all"
+    return _Span(where, paths, seen[-1] == last and evidence.all_complete(turns), unseen)
 
 
 def _files(tree: Mapping[str, SavedEntry], locked: Sequence[str]) -> dict[str, SavedEntry]:
@@ -97,8 +101,8 @@ def _happened(rule: WorkspaceChanged, span: _Span | Outcome) -> Outcome:
     ]
     if not missing:
         return Outcome("met", span.described())
-    if span.locked:
-        return _locked(span)
+    if span.unseen:
+        return Outcome("unknown", f"{span.unseen} around {span.where}", "unobservable")
     said = "; ".join(missing[:3])
     if not span.complete:
         return Outcome("unknown", f"{said}; but the turn was cut", "incomplete")
@@ -118,15 +122,11 @@ def _spared(rule: WorkspaceChanged, span: _Span | Outcome) -> Outcome:
             wrong.append(f"{span.where} also touched {listed(others)}")
     if wrong:
         return Outcome("not_met", "; ".join([*wrong, span.described()]), forbidden=True)
-    if span.locked:
-        return _locked(span)
+    if span.unseen:
+        return Outcome("unknown", f"{span.unseen} around {span.where}", "unobservable")
     if not span.complete:
         return Outcome("unknown", f"{span.described()} so far; but the turn was cut", "incomplete")
     return Outcome("met", span.described())
-
-
-def _locked(span: _Span) -> Outcome:
-    return Outcome("unknown", f"{span.locked[0]} could not be looked into around {span.where}", "unobservable")
 
 
 def _fits(path: str, pattern: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from skillup.environments.snapshot_log import SavedEntry
@@ -18,18 +18,25 @@ _SHOWN_PATHS = 5
 
 @dataclass(frozen=True)
 class _Look:
-    """The workspace after a turn; `complete` says whether that turn came to its end."""
+    """The workspace after a turn; `complete` says whether that turn came to its end.
+
+    `in_part` is True when there were too many files to see them all.
+    """
 
     turn: int
     tree: Mapping[str, SavedEntry]
     complete: bool
+    in_part: bool
 
     def holds(self, path: str) -> bool:
         """Whether a path or glob is there: a file, a folder, a link or anything else."""
         return path in self.tree or (is_glob(path) and any(path_matches(known, path) for known in self.tree))
 
     def unseen(self, paths: Sequence[str]) -> Outcome | None:
-        """Unknown, when one of these could lie in a folder that the agent made unreadable."""
+        """Unknown, when one of these could lie where nobody has looked: in a locked folder, or beyond the last file."""
+        if self.in_part:
+            said = f"the workspace after turn {self.turn} holds too many files to see them all"
+            return Outcome("unknown", said, "unobservable")
         locked = [path for path, entry in self.tree.items() if entry.kind == "dir" and entry.note]
         above = {str(parent) for path in paths for parent in PurePosixPath(path).parents}
         blocking = locked if any(is_glob(path) for path in paths) else [path for path in locked if path in above]
@@ -71,16 +78,19 @@ def _looks(rule: Rule, evidence: Evidence) -> list[_Look] | Outcome:
     turns = evidence.named_by(rule)
     if isinstance(turns, Outcome):
         return turns
-    seen = [(turn, tree) for turn in turns if (tree := evidence.tree(turn.number)) is not None]
-    if rule.turn is None:
-        # The last one. A turn that a fault broke off has none; what the one before left may be gone by now.
-        whole = bool(seen) and seen[-1][0].number == turns[-1].number
-        return [_Look(t.number, tree, whole and evidence.complete(t)) for t, tree in seen[-1:]] or _not_looked_at()
-    return [_Look(turn.number, tree, evidence.complete(turn)) for turn, tree in seen] or _not_looked_at()
-
-
-def _not_looked_at() -> Outcome:
-    return Outcome("unknown", "there is no snapshot of the workspace", "not_reached")
+    in_part = evidence.snapshots.in_part
+    looks = [
+        _Look(turn.number, tree, evidence.complete(turn), turn.number in in_part)
+        for turn in turns
+        if (tree := evidence.tree(turn.number)) is not None
+    ]
+    if not looks:
+        return Outcome("unknown", "there is no snapshot of the workspace", "not_reached")
+    if rule.turn is not None:
+        return looks
+    # The last one. A turn that a fault broke off has none; what the one before left may be gone by now.
+    last = looks[-1]
+    return [last if last.turn == turns[-1].number else replace(last, complete=False)]
 
 
 def _all_there(paths: Sequence[str], at: _Look) -> Outcome:

@@ -16,7 +16,7 @@ from skillup.spec.values import LimitSeconds, Spec, Value, Words
 SCRIPTED = "scripted"
 """The model name that means: the case's own script on the loopback model."""
 
-LATER_ENGINES = frozenset({"codex", "opencode", "qodercli", "qwen_code"})
+LATER_ENGINES = frozenset({"opencode", "qodercli", "qwen_code"})
 """Engines of the format that are not supported yet."""
 
 REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}\Z")

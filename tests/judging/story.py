@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from skillup.environments.snapshot import Snapshot, diff, take
+from skillup.environments.snapshot import MAX_ENTRIES, Snapshot, diff, take
 from skillup.environments.snapshot_log import SavedSnapshots, SnapshotLog
 from skillup.judging.evidence import Evidence
 from skillup.judging.outcome import Outcome
@@ -99,12 +99,21 @@ def record(**fields: Any) -> TrialRecord:
 class Story:
     """A trial, told turn by turn; `evidence` is what the judge gets of it."""
 
-    def __init__(self, folder: Path, files: Files | None = None, *, wanted: Iterable[str] = (), mask: str = "") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        files: Files | None = None,
+        *,
+        wanted: Iterable[str] = (),
+        mask: str = "",
+        most: int = MAX_ENTRIES,
+    ) -> None:
         self.folder = folder
         self.workspace = folder / "the-workspace"
         self.workspace.mkdir()
         self._masker = Masker([mask] if mask else [])
         self._log = SnapshotLog(folder, self._masker.data, frozenset(wanted))
+        self._most = most
         self._turns: list[TurnRecord] = []
         self._ending = COMPLETED
         self._failures: tuple[Failure, ...] = ()
@@ -125,7 +134,8 @@ class Story:
                 path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
     def _look(self, number: int, previous: Snapshot | None = None) -> Snapshot:
-        snapshot = take(self.workspace, previous, keep=self._log.keep, wanted=self._log.wanted)
+        log = self._log
+        snapshot = take(self.workspace, previous, keep=log.keep, wanted=log.wanted, max_entries=self._most)
         self._log.save(number, snapshot)
         return snapshot
 

@@ -181,6 +181,25 @@ def test_a_folder_that_cannot_be_looked_into_hides_what_may_be_in_it(tmp_path: P
     assert story.judged("files_exist: [b.txt]").state == "met"
 
 
+def test_a_workspace_of_too_many_files_is_seen_in_part_and_what_is_missing_is_unknown(tmp_path: Path) -> None:
+    story = Story(tmp_path, {"a.txt": "a"}, most=3).turn(files={f"{n}.txt": "x" for n in range(9)})
+    evidence = story.evidence()
+    seen = next(path for path in evidence.tree(1) or () if path != "a.txt")
+    for written in (
+        "files_exist: [nowhere]",
+        "files_not_exist: [nowhere]",
+        "workspace_changed: {created: [nowhere]}",
+        "workspace_changed: {unchanged: [nowhere]}",
+        "workspace_changed: {deleted: [a.txt]}",
+    ):
+        found = evaluate(rule(written), evidence)
+        assert (found.state, found.cause) == ("unknown", "unobservable"), written
+        assert "too many files" in found.evidence
+    assert evaluate(rule(f"files_exist: [{seen}]"), evidence).state == "met"
+    assert evaluate(rule(f"files_not_exist: [{seen}]"), evidence).state == "not_met"
+    assert evaluate(rule(f"workspace_changed: {{created: [{seen}]}}"), evidence).state == "met"
+
+
 def test_thousands_of_files_make_short_evidence_in_no_time(tmp_path: Path) -> None:
     story = Story(tmp_path, {f"src/{n}.py": "" for n in range(3_000)}).turn()
     start = time.monotonic()

@@ -105,12 +105,15 @@ NAMES = {
         ["zzz"],
         (
             '--agent: there is no agent "zzz" '
-            "(there are: builtin, claude_code, claude_code_login, demo; or name a profile's file)"
+            "(there are: builtin, claude_code, claude_code_login, codex, demo; or name a profile's file)"
         ),
     ),
     "a later engine": (
-        ["codex"],
-        "--agent: the engine codex is part of the format but not supported yet (there are: builtin, claude_code)",
+        ["opencode"],
+        (
+            "--agent: the engine opencode is part of the format but not supported yet "
+            "(there are: builtin, claude_code, codex)"
+        ),
     ),
     "no such file": (["./none.yaml"], "none.yaml: there is no such file"),
     "two at once": (
@@ -141,7 +144,7 @@ PROFILES = {
         "engine: qwen_code\n",
         (
             "agents/mine.yaml:1:9: engine: the engine qwen_code is part of the format but not supported yet "
-            "(there are: builtin, claude_code)"
+            "(there are: builtin, claude_code, codex)"
         ),
     ),
     "an unknown setting": (
