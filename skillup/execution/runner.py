@@ -66,7 +66,7 @@ def _run_one(task: TrialTask, services: Services) -> TrialResult:
     except Exception as error:  # noqa: BLE001 - the one broad net: a bug of ours costs one trial, not the night's run
         message = f"a bug in skillup: {type(error).__name__}: {error}"
         tail = traceback.format_exc()[-4000:]
-        return give_up(task, Failure(kind="internal", phase="conversation", message=message, tail=tail))
+        return give_up(task, services, Failure(kind="internal", phase="conversation", message=message, tail=tail))
 
 
 def _in_threads(work: Callable[[], None], count: int) -> None:

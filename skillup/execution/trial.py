@@ -52,7 +52,7 @@ from skillup.results import (
     TrialResult,
     TurnRecord,
 )
-from skillup.spec.case import DEFAULT_CASE_SECONDS, Turn
+from skillup.spec.case import DEFAULT_CASE_SECONDS, Case, Turn
 from skillup.transcript import Usage
 
 COMPLETED = Ending(how="completed")
@@ -81,13 +81,13 @@ def run_trial(task: TrialTask, services: Services) -> TrialResult:
     return result
 
 
-def give_up(task: TrialTask, failure: Failure) -> TrialResult:
+def give_up(task: TrialTask, services: Services, failure: Failure) -> TrialResult:
     """Saves a trial that could not be brought to its end; what it had written stays.
 
     Raises:
         RunDirectoryError, OSError: it cannot be saved.
     """
-    folder = TrialFolder(task.folder, Masker(task.agent.secrets))
+    folder = TrialFolder(task.folder, Masker(secrets_of(task, services.host)))
     folder.save_case(task.case)
     folder.save_record(_record(task, Talk.impossible(failure), datetime.now(UTC), 0.0))
     return grade(task.folder)
@@ -186,8 +186,7 @@ def _converse(place: Place, state: State) -> tuple[tuple[TurnRecord, ...], Endin
         if ending is not COMPLETED:
             records.append(TurnRecord(number=number, content=turn.content, status="skipped", reason=ending.reason))
             continue
-        delay = case.turn_delay if turn.turn_delay is None else turn.turn_delay
-        place.services.pause(delay if delay and number > 1 else 0)
+        place.services.pause(_delay_before(case, number))
         place.services.tell(Progress(place.task.label, number, len(case.turns)))
         step = _play(place, number, turn, state)
         records.append(step.record)
@@ -309,7 +308,14 @@ def _stopped(record: TurnRecord, state: State, error: TrialError) -> Step:
     return Step(stopped, state, ending, Failure.of(error))
 
 
+def _delay_before(case: Case, number: int) -> float:
+    """Seconds that are waited before a turn; they count in no duration."""
+    own = case.turns[number - 1].turn_delay
+    return (case.turn_delay if own is None else own) or 0.0 if number > 1 else 0.0
+
+
 def _record(task: TrialTask, talk: Talk, started: datetime, seconds: float) -> TrialRecord:
+    waited = sum(_delay_before(task.case, turn.number) for turn in talk.turns if turn.status != "skipped")
     return TrialRecord(
         case_id=task.case.id,
         title=task.case.title,
@@ -321,7 +327,7 @@ def _record(task: TrialTask, talk: Talk, started: datetime, seconds: float) -> T
         execution_mode="multi_turn" if len(task.case.turns) > 1 else "single_turn",
         skills=tuple(skill.name for skill in task.skills),
         started_at=stamp(started),
-        duration_ms=round(seconds * 1000),
+        duration_ms=max(0, round((seconds - waited) * 1000)),
         setup_ms=round(talk.setup_seconds * 1000),
         ending=talk.ending,
         turns=talk.turns,

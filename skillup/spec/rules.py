@@ -20,11 +20,6 @@ class Rule(Spec):
     kind: ClassVar[str]
     turn: TurnReference | None = None
 
-    @property
-    def forbids(self) -> bool:
-        """Whether absence is what the rule asks for."""
-        return False
-
 
 def refuse_contradiction(required: tuple[str, ...], forbidden: tuple[str, ...], *at: str) -> None:
     """Raises a fault when one text is both required and forbidden."""
@@ -57,11 +52,6 @@ class _Texts(Rule):
         required, _, forbidden = self.parts
         refuse_contradiction(required, forbidden, "not")
         return self
-
-    @property
-    def forbids(self) -> bool:
-        required, either, forbidden = self.parts
-        return bool(forbidden) and not required and not either
 
 
 class OutputContains(_Texts):
@@ -170,10 +160,6 @@ class ToolNotCalled(_Calls):
 
     kind = "tool_not_called"
 
-    @property
-    def forbids(self) -> bool:
-        return True
-
 
 class _Paths(Rule):
     """The shape of the two rules on the existence of files; a bare list means `{paths: [...]}`."""
@@ -196,10 +182,6 @@ class FilesNotExist(_Paths):
     """Files or folders (globs allowed) that are not there."""
 
     kind = "files_not_exist"
-
-    @property
-    def forbids(self) -> bool:
-        return True
 
 
 class FileContains(Rule):
@@ -253,7 +235,3 @@ class WorkspaceChanged(Rule):
         if not (self.created or self.changed or self.deleted or self.unchanged) and self.only is None:
             raise fault_at("the rule checks nothing", hint="give created, changed, deleted, only or unchanged")
         return self
-
-    @property
-    def forbids(self) -> bool:
-        return not (self.created or self.changed or self.deleted)
