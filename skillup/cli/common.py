@@ -47,3 +47,14 @@ def suite_arguments(command: _F) -> _F:
     return click.option(
         "--allow-path", "allowed", multiple=True, type=path, metavar="DIR", help="Let case files refer to DIR, too."
     )(command)
+
+
+def format_option(command: _F) -> _F:
+    """`--format`, the same for every command that writes reports."""
+    return click.option(
+        "--format",
+        "formats",
+        multiple=True,
+        type=click.Choice(["json", "junit"]),
+        help="A report to write into the run directory; may be repeated. JSON is always written.",
+    )(command)

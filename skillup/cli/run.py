@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from skillup.cli.common import expected_errors, suite_arguments
+from skillup.cli.common import expected_errors, format_option, suite_arguments
 from skillup.cli.interrupts import INTERRUPTED, Interrupts
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ BROKEN_OFF = 3
     metavar="FILE",
     help="Exit 0 exactly when every case ends as FILE says (`case: STATUS`).",
 )
+@format_option
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-v", "--verbose", count=True, help="Show every check (-v) and every turn (-vv).")
 def command(paths: tuple[Path, ...], allowed: tuple[Path, ...], **options: Any) -> None:
@@ -104,6 +105,8 @@ def _run(
         return _broken_off(directory, tasks, error)
     show(run, as_json=options["as_json"], verbosity=options["verbose"])
     click.echo(f"report: {directory / 'result.json'}", err=bool(options["as_json"]))
+    asked = [name for suite in suites for name in suite.formats]
+    write_reports(directory, run, [*options["formats"], *asked], quiet=options["as_json"])
     if interrupted:
         click.echo(f"interrupted: {len(results)} of {len(tasks)} trials ended and are on disk", err=True)
         return exit_code(run.totals, interrupted=True)
@@ -129,6 +132,18 @@ def show(run: RunResult, *, as_json: bool, verbosity: int) -> None:
     from skillup.reports.console import print_run
 
     print_run(run, Console(), verbosity=verbosity)
+
+
+def write_reports(directory: Path, run: RunResult, formats: Sequence[str], *, quiet: bool) -> None:
+    """Writes the reports that are asked for, each once, and names them; on stderr where stdout is for a machine."""
+    from skillup.execution.store import write_atomically
+    from skillup.reports.formats import REPORTS
+
+    for name in dict.fromkeys(formats):
+        if name in REPORTS:
+            file, make = REPORTS[name]
+            write_atomically(directory / file, make(run))
+            click.echo(f"report: {directory / file}", err=quiet)
 
 
 def _read_expected(path: Path | None) -> dict[str, str] | None:

@@ -108,10 +108,10 @@ class Report(Spec):
     later = frozenset({"artifacts"})
 
     later_values: ClassVar[Mapping[str, frozenset[str]]] = MappingProxyType(
-        {"formats": frozenset({"junit", "html", "markdown"})}
+        {"formats": frozenset({"html", "markdown"})}
     )
 
-    formats: tuple[Literal["json"], ...] = ("json",)
+    formats: tuple[Literal["json", "junit"], ...] = ("json",)
 
 
 class SuiteFile(Spec):
@@ -177,4 +177,5 @@ class Suite:
     environment: Environment = field(default_factory=Environment)
     skills: tuple[InstalledSkill, ...] = ()
     parallelism: int = DEFAULT_PARALLELISM
+    formats: tuple[str, ...] = ("json",)
     warnings: tuple[str, ...] = ()

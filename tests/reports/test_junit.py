@@ -27,3 +27,21 @@ def test_each_status_has_its_element_and_the_counts_agree(project: Project) -> N
     error = suite.find("testcase[@name='broken']/error")
     assert error is not None
     assert error.get("type") == "auth"
+
+
+def test_a_run_writes_it_where_the_suite_or_the_command_line_asks(project: Project) -> None:
+    project.write("cases/good.yaml", CASE.format(script="say: fine"))
+    project.write(
+        "eval.yaml",
+        """
+        schema_version: v1alpha1
+        cases: {files: ["cases/*.yaml"]}
+        report: {formats: [json, junit]}
+        """,
+    )
+    asked = project.run("eval.yaml", "--agent", "demo")
+    assert f"report: {asked.directory / 'report.xml'}" in asked.stdout
+    (asked.directory / "report.xml").unlink()
+    again = project.call("report", asked.directory, "--format", "junit")
+    assert again.code == 0
+    assert (asked.directory / "report.xml").read_bytes().startswith(b"<?xml")
