@@ -223,6 +223,10 @@ class Engine(Protocol):
         """What `version_argv` needs besides PATH and a HOME of its own."""
 
     @property
+    def host_policy(self) -> tuple[str, ...]:
+        """Places on the host that the CLI obeys whatever home it is given: an organisation's instructions."""
+
+    @property
     def login_files(self) -> tuple[tuple[str, str], ...]:
         """Credential files for `login: copy`: (path below the user's home, path below the engine home)."""
 
@@ -264,6 +268,8 @@ class Engine(Protocol):
 
 class EngineDefaults:
     """What most engines need not say: no configuration files, a CLI that gives up by itself, a telling stream."""
+
+    host_policy: tuple[str, ...] = ()
 
     def home_files(self, settings: EngineSettings) -> Mapping[str, str]:
         """None: every choice is a flag or a variable."""

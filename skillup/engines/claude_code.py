@@ -50,6 +50,7 @@ class ClaudeCode(EngineDefaults):
     address_variables = ("ANTHROPIC_BASE_URL",)
     version_variables = MappingProxyType({"DISABLE_AUTOUPDATER": "1"})
     login_files = ((".claude/.credentials.json", ".claude/.credentials.json"),)
+    host_policy = ("/etc/claude-code",)
     skills_folder = ".claude/skills"
 
     def version_argv(self, settings: EngineSettings) -> tuple[str, ...]:

@@ -81,6 +81,8 @@ class Codex(EngineDefaults):
             "enabled = false",
             "[analytics]",
             "enabled = false",
+            "[features]",  # each of these asks servers of its own for lists, whatever the provider is
+            *(f"{name} = false" for name in ("plugins", "remote_plugin", "apps", "skill_search")),
         ]
         return {".codex/config.toml": "\n".join(lines) + "\n"}
 

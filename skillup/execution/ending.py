@@ -51,6 +51,9 @@ def after_limit(
         return TrialError(outcome.fault.kind, message, turn=number, hint=outcome.fault.hint, tail=outcome.tail)
     if outcome.at_work:
         return TrialError("timeout", said, turn=number, tail=outcome.tail)
+    if not outcome.shows_progress:
+        unknown = "this CLI does not show a reply while it is written, so it may have worked (attribution: unknown)"
+        return TrialError("timeout", f"{said}; {unknown}", turn=number, tail=outcome.tail)
     message = f"{said}; the agent showed no sign of work: the model was silent, or the CLI had stalled"
     return TrialError("timeout", message, turn=number, hint="is the provider slow or unreachable?", tail=outcome.tail)
 

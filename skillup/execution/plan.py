@@ -99,6 +99,9 @@ def make_plan(suites: Sequence[Suite], choices: Choices, host: Mapping[str, str]
     warnings = [warning for suite in suites for warning in suite.warnings]
     for suite, agents in zip(suites, agents_by_suite, strict=True):
         warnings += _redirections(suite, agents)
+    for place in sorted({place for agent in found.values() for place in ENGINES[agent.engine].host_policy}):
+        if Path(place).exists():
+            warnings.append(f"{place} is obeyed by its CLI whatever home it gets: trials are not free of this host")
     if any(not agent.model.scripted for agent in found.values()):
         warnings.append("agents run on this host with full permissions: run only cases that you trust")
     return Plan(tuple(tasks), tuple(found.values()), versions, parallelism, tuple(dict.fromkeys(warnings)))

@@ -56,8 +56,9 @@ class TurnFiles:
 
 @dataclass(frozen=True)
 class TurnOutcome:
-    """How a turn ended. `limit` is set when one was reached; `at_work` says whether the agent was working then.
+    """How a turn ended. `limit` is set when one was reached; `at_work` says whether the agent was seen to work then.
 
+    `shows_progress` is the engine's: without it an agent that was not seen to work may have worked all the same.
     `strangers` are ids that the CLI reported and that are not the session of the trial.
     """
 
@@ -68,6 +69,7 @@ class TurnOutcome:
     at_work: bool
     tail: str
     strangers: tuple[str, ...] = ()
+    shows_progress: bool = True
 
 
 def run_turn(
@@ -205,7 +207,8 @@ def _outcome(
     finished = stream.finished
     if ended.how == "deadline" and (finished is None or finished.fault is not None):
         stream.cut_at = limit.seconds
-        return TurnOutcome(stream, ended, before.trouble, limit, before.at_work, tail)
+        seen = engine.shows_progress
+        return TurnOutcome(stream, ended, before.trouble, limit, before.at_work, tail, shows_progress=seen)
     if before.lost_patience:
         return TurnOutcome(stream, ended, before.trouble, None, at_work=False, tail=tail)
     if finished is None:

@@ -1,0 +1,63 @@
+"""Codex gets what the case says and nothing of the host, and asks no server but the model."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support import Project
+
+CASE = """
+    input: {prompt: go}
+    context: {files: {AGENTS.md: "CANARY-OF-THE-FIXTURE: be brief"}}
+    judge: {type: rule_based, success: [{output_contains: {all: [fine]}}]}
+    script: [{say: fine}]
+"""
+
+
+@pytest.fixture
+def proxy() -> Iterator[tuple[str, list[bytes]]]:
+    """A proxy that serves nobody: its address, and the first line of every request that came."""
+    asked: list[bytes] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            while True:
+                try:
+                    connection, _ = server.accept()
+                except OSError:
+                    return
+                with connection:
+                    asked.append(connection.recv(4096).partition(b"\r\n")[0])
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}", asked
+
+
+@pytest.mark.parametrize("agent", ["codex", "claude_code"])
+def test_the_cli_asks_no_server_but_the_model(claude: Project, proxy: tuple[str, list[bytes]], agent: str) -> None:
+    address, asked = proxy
+    claude.write("one.yaml", CASE)
+    names = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "all_proxy", "ALL_PROXY")
+    done = claude.run("one.yaml", "--agent", agent, "--model", "scripted", env=dict.fromkeys(names, address))
+    assert done.code == 0, done.stdout
+    assert asked == []
+
+
+def test_instructions_of_the_fixture_load_and_those_of_the_host_do_not(claude: Project) -> None:
+    for place in ("AGENTS.md", "user-home/.codex/AGENTS.md", "user-home/AGENTS.md"):
+        claude.write(place, "CANARY-OF-THE-HOST")
+    skill = "---\nname: evil\ndescription: CANARY-OF-THE-HOST\n---\n"
+    for place in ("user-home/.agents/skills/evil", "user-home/.codex/skills/evil", ".agents/skills/evil"):
+        claude.write(f"{place}/SKILL.md", skill)
+    claude.write("suite/one.yaml", CASE)
+    done = claude.run("suite/one.yaml", "--agent", "codex", "--model", "scripted")
+    assert done.code == 0, done.stdout
+    asked = json.dumps(done.requests())
+    assert "CANARY-OF-THE-FIXTURE" in asked
+    assert "CANARY-OF-THE-HOST" not in asked
+    assert "skill-creator" not in asked, "a skill that the CLI brings itself"
