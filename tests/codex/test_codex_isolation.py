@@ -61,3 +61,20 @@ def test_instructions_of_the_fixture_load_and_those_of_the_host_do_not(claude: P
     assert "CANARY-OF-THE-FIXTURE" in asked
     assert "CANARY-OF-THE-HOST" not in asked
     assert "skill-creator" not in asked, "a skill that the CLI brings itself"
+
+
+def test_a_skill_of_the_suite_is_told_to_the_model(claude: Project) -> None:
+    claude.write("skill/SKILL.md", "---\nname: heron\ndescription: CANARY-OF-THE-SKILL for herons\n---\nSay heron.\n")
+    claude.write("skill/evals/one.yaml", CASE)
+    claude.write(
+        "skill/evals/eval.yaml",
+        """
+        schema_version: v1alpha1
+        skills: [{path: .}]
+        cases: {files: [evals/one.yaml]}
+        """,
+    )
+    done = claude.run("skill/evals/eval.yaml", "--agent", "codex", "--model", "scripted")
+    assert done.code == 0, done.stdout
+    (first,) = done.requests()
+    assert "CANARY-OF-THE-SKILL for herons" in json.dumps(first)
