@@ -198,7 +198,10 @@ def assert_told_by_its_events(done: Finished) -> None:
     """An answer without end is work; what the CLI says once it was interrupted is not."""
     endless = done.trial("endless")
     assert outcome_of(endless) == "FAIL limit/turn_seconds"
-    assert [assertion.state for assertion in endless.grading.assertion_results] == ["met", "unknown"]
+    begun, ended = (assertion.state for assertion in endless.grading.assertion_results)
+    # The CLI writes the cut answer only once it is interrupted, and on a crowded machine not within its grace.
+    assert begun in ("met", "unknown"), "what is not there on a cut turn is unknown, never not met"
+    assert ended == "unknown"
     beside = done.trial("cut-beside-a-task")
     assert outcome_of(beside) == "FAIL limit/turn_seconds"
     assert beside.turn_results[0].response == "beside it", "the CLI asks the model about the task that it ended"
