@@ -25,6 +25,7 @@ from skillup.engines.base import (
     Waiting,
     Working,
     inside_workspace,
+    kind_of_status,
 )
 from skillup.engines.lines import parse_object
 from skillup.errors import ErrorKind
@@ -107,7 +108,7 @@ def _fault(error_class: str | None, status: int | None, message: str) -> EngineF
     """The fault that the CLI's error class and the HTTP status describe; `message` is the CLI's own text."""
     kind = _KINDS.get(error_class or "")
     if kind is None and status is not None:
-        kind = _kind_of_status(status)
+        kind = kind_of_status(status)
     if kind is None:
         kind = next((known for words, known in _MESSAGES.items() if words in message), None)
     hint = {
@@ -116,16 +117,6 @@ def _fault(error_class: str | None, status: int | None, message: str) -> EngineF
         "request": "check the model's name and the size of the input",
     }.get(kind or "", "")
     return EngineFault(kind or "network", message, hint=hint)
-
-
-def _kind_of_status(status: int) -> ErrorKind:
-    if status in (401, 403):
-        return "auth"
-    if status == 402:
-        return "quota"
-    if status == 429:
-        return "rate_limit"
-    return "overloaded" if status >= 500 else "request"
 
 
 def _meaning(event: dict[str, Any], workspace: Path) -> tuple[Event, ...]:

@@ -30,6 +30,7 @@ from skillup.engines.base import (
     Thought,
     Working,
     inside_workspace,
+    kind_of_status,
 )
 from skillup.engines.lines import parse_object
 from skillup.errors import ErrorKind
@@ -113,7 +114,7 @@ def _fault(message: str) -> EngineFault:
     """The fault that the CLI's own words describe; it gives no structured class."""
     status = _STATUS.search(message)
     if status:
-        return EngineFault(_kind_of_status(int(status.group(1))), message)
+        return EngineFault(kind_of_status(int(status.group(1))), message)
     kinds: tuple[tuple[str, ErrorKind], ...] = (
         ("Quota exceeded", "quota"),
         ("usage limit", "quota"),
@@ -126,16 +127,6 @@ def _fault(message: str) -> EngineFault:
         ('"error"', "request"),  # the raw body of a refused request
     )
     return EngineFault(next((kind for words, kind in kinds if words in message), "network"), message)
-
-
-def _kind_of_status(status: int) -> ErrorKind:
-    if status in (401, 403):
-        return "auth"
-    if status == 402:
-        return "quota"
-    if status == 429:
-        return "rate_limit"
-    return "overloaded" if status >= 500 else "request"
 
 
 def _item(item: dict[str, Any], workspace: Path, *, done: bool) -> tuple[Event, ...]:

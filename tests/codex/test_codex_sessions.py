@@ -6,27 +6,11 @@ import json
 
 import pytest
 
+from tests.claude.test_sessions import CASE, NUMBERS
+from tests.claude.test_sessions import TREES as ALL_TREES
 from tests.support import Project
 
-TREES = ("alder", "beech", "cedar", "date", "elm", "fir", "gum", "hazel")
-NUMBERS = ("one", "two", "three", "four")
-
-CASE = """
-    input:
-      turns:
-        - {{role: user, content: my first word is SECRET-{tree}-one}}
-        - {{role: user, content: my second word is SECRET-{tree}-two}}
-        - {{role: user, content: my third word is SECRET-{tree}-three}}
-        - {{role: user, content: my fourth word is SECRET-{tree}-four}}
-    judge:
-      type: rule_based
-      success:
-        - output_matches: {{all: ['^I know SECRET-{tree}-one$'], turn: 1}}
-        - output_matches: {{all: ['^I know SECRET-{tree}-one, SECRET-{tree}-two, .*, SECRET-{tree}-four$']}}
-    script:
-      - find: {{words: 'SECRET-[a-z]+-[a-z]+'}}
-        say: I know {{{{words}}}}
-"""
+TREES = ALL_TREES[:8]
 
 
 @pytest.mark.claude
