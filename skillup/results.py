@@ -34,6 +34,7 @@ UnknownCause = Literal["skip_gate", "not_reached", "incomplete", "unobservable",
 CheckRole = Literal["gate", "expect", "success", "failure"]
 Scope = Literal["turn", "conversation", "workspace"]
 Continuity = Literal["resumed", "live", "history", "single_shot_fallback"]
+ExecutionMode = Literal["multi_turn", "single_turn", "single_shot_fallback"]
 Variant = Literal["with_skill", "without_skill"]
 
 
@@ -154,7 +155,7 @@ class Ending(Value):
 
 
 class AgentIdentity(Value):
-    """What played the agent: enough to compare two runs field by field."""
+    """What played the agent: enough to compare two runs field by field. `home` is the folder that its trials shared."""
 
     name: str
     engine: str
@@ -164,6 +165,8 @@ class AgentIdentity(Value):
     engine_version: str | None
     settings: dict[str, Any]
     permissions: str
+    session_binding: Literal["isolated", "shared"] = "isolated"
+    home: str | None = None
     environment_names: tuple[str, ...]
     source: str
 
@@ -182,7 +185,7 @@ class TrialRecord(Value):
     attempt: int
     agent: AgentIdentity
     continuity: Continuity
-    execution_mode: Literal["multi_turn", "single_turn", "single_shot_fallback"]
+    execution_mode: ExecutionMode
     skills: tuple[str, ...]
     started_at: str
     duration_ms: int
@@ -324,7 +327,7 @@ class TrialResult(Value):
     usage: Usage
     cost_usd: float | None
     continuity: Continuity
-    execution_mode: str
+    execution_mode: ExecutionMode
     session_ids: tuple[str, ...]
     prompt: str
     response: str | None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from pathlib import Path
 
 import click
 
@@ -19,6 +18,7 @@ def command() -> None:
         from skillup.engines import ENGINES
         from skillup.environments.host import ROOT_VARIABLE, instructions_above, trial_base
         from skillup.environments.process import Nursery
+        from skillup.execution.agents import host_home
         from skillup.execution.plan import engine_version
 
         host = dict(os.environ)
@@ -33,7 +33,8 @@ def command() -> None:
                 else:
                     _line(name, f"unusable: {failure.message}")
                 held = [f"${variable}" for variable in engine.credentials if host.get(variable)]
-                logins = [f"~/{source}" for source, _ in engine.login_files if (Path.home() / source).is_file()]
+                home = host_home(engine, host)
+                logins = [str(home / name) for name in engine.login_files if (home / name).is_file()]
                 if held:
                     _line("", f"credential: {', '.join(held)}")
                 if logins:

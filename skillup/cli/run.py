@@ -27,6 +27,11 @@ BROKEN_OFF = 3
 @suite_arguments
 @click.option("--agent", "agents", multiple=True, metavar="NAME|FILE", help="An agent profile; may be repeated.")
 @click.option("--model", metavar="NAME", help="Another model than the profile's; `scripted` plays the case's script.")
+@click.option(
+    "--fallback",
+    type=click.Choice(["single_shot"]),
+    help="Let agents that cannot resume a session get all turns of a case in one message.",
+)
 @click.option("--parallelism", type=click.IntRange(1, 256), metavar="N", help="Trials at once (default: the suite's).")
 @click.option("--output-dir", type=click.Path(path_type=Path), metavar="DIR", help="The run directory; must be empty.")
 @click.option(
@@ -83,7 +88,7 @@ def _run(
     expected = _read_expected(options["expected"])
     suites = load_suites(paths, allowed)
     nursery = stack.enter_context(Nursery())
-    choices = Choices(options["agents"], options["model"], options["parallelism"], options["keep"])
+    choices = Choices(options["agents"], options["model"], options["parallelism"], options["keep"], options["fallback"])
     plan = make_plan(suites, choices, host, nursery)
     for warning in plan.warnings:
         click.echo(f"warning: {warning}", err=True)

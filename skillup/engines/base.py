@@ -45,7 +45,8 @@ class EngineSettings(BaseModel, frozen=True, extra="forbid"):
 class TurnRequest:
     """One turn to be run: the message as rendered, the session that it belongs to, and the places.
 
-    `credential` is the variable that holds the provider's key, None with a scripted model or a copied login.
+    `home` is the CLI's own folder (configuration, sessions), `shared` whether other trials and the user have it, too.
+    `credential` is the variable that holds the provider's key, None with a scripted model or the CLI's login.
     """
 
     prompt: str
@@ -57,6 +58,7 @@ class TurnRequest:
     settings: EngineSettings
     as_root: bool
     credential: str | None = None
+    shared: bool = False
 
 
 @dataclass(frozen=True)
@@ -191,10 +193,6 @@ class Engine(Protocol):
         """The model of its `settings:`."""
 
     @property
-    def resumes(self) -> bool:
-        """Whether a later process can continue a session by its id."""
-
-    @property
     def assigns_session_id(self) -> bool:
         """Whether we choose the id of a new session (else the CLI reports it)."""
 
@@ -227,18 +225,30 @@ class Engine(Protocol):
         """Places on the host that the CLI obeys whatever home it is given: an organisation's instructions."""
 
     @property
-    def login_files(self) -> tuple[tuple[str, str], ...]:
-        """Credential files for `login: copy`: (path below the user's home, path below the engine home)."""
+    def home_folder(self) -> str:
+        """Where below a user's home the CLI keeps its configuration and sessions."""
+
+    @property
+    def home_variable(self) -> str | None:
+        """The variable with which a user names another place for that folder."""
+
+    @property
+    def home_needs_lock(self) -> bool:
+        """Whether two processes at once can damage such a folder, so that turns on a shared one take turns."""
+
+    @property
+    def login_files(self) -> tuple[str, ...]:
+        """Credential files for `login: copy`, by path below that folder."""
 
     @property
     def skills_folder(self) -> str:
-        """Where below the engine home it discovers skills, as `<folder>/<skill>/SKILL.md`."""
+        """Where below HOME it discovers skills, as `<folder>/<skill>/SKILL.md`."""
+
+    def resumes(self, settings: EngineSettings) -> bool:
+        """Whether a later process can continue a session by its id."""
 
     def version_argv(self, settings: EngineSettings) -> tuple[str, ...]:
         """The command that prints the CLI's version."""
-
-    def home_files(self, settings: EngineSettings) -> Mapping[str, str]:
-        """Files of the CLI's own configuration, by path below the engine home; written before the first turn."""
 
     def patience(self, settings: EngineSettings) -> float | None:
         """Seconds that the CLI may go on retrying without progress; None where it gives up by itself."""
@@ -259,6 +269,9 @@ class Engine(Protocol):
     def session_events(self, lines: Sequence[bytes], workspace: Path) -> tuple[Event, ...]:
         """What that file shows of the last turn and the stream does not."""
 
+    def session_turns(self, lines: Sequence[bytes]) -> int:
+        """How many messages of a user that file holds: more than were sent are somebody else's."""
+
     def explain(self, exit_code: int | None, signal: int | None, stdout: str, stderr: str) -> EngineFault:
         """Why a process that ended without a `Finished` did so; the texts are the ends of its output."""
 
@@ -267,14 +280,17 @@ class Engine(Protocol):
 
 
 class EngineDefaults:
-    """What most engines need not say: no configuration files, a CLI that gives up by itself, a telling stream."""
+    """What most engines need not say: sessions that resume, a CLI that gives up by itself, a telling stream."""
 
     host_policy: tuple[str, ...] = ()
+    home_variable: str | None = None
+    home_needs_lock = True
+    login_files: tuple[str, ...] = ()
 
-    def home_files(self, settings: EngineSettings) -> Mapping[str, str]:
-        """None: every choice is a flag or a variable."""
+    def resumes(self, settings: EngineSettings) -> bool:
+        """Always."""
         del settings
-        return {}
+        return True
 
     def patience(self, settings: EngineSettings) -> float | None:
         """None: the CLI gives up by itself."""
@@ -290,6 +306,11 @@ class EngineDefaults:
         """Nothing: the stream shows everything."""
         del lines, workspace
         return ()
+
+    def session_turns(self, lines: Sequence[bytes]) -> int:
+        """None that could be anybody else's."""
+        del lines
+        return 0
 
 
 def inside_workspace(path: str, workspace: Path) -> str:

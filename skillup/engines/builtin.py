@@ -60,10 +60,14 @@ _PAYMENT_REQUIRED = 402
 
 
 class BuiltinSettings(EngineSettings):
-    """`settings:` of a builtin profile: model replies a turn may take, and repeats of a failed request."""
+    """`settings:` of a builtin profile: model replies a turn may take, and repeats of a failed request.
+
+    Without `sessions` it is an agent that cannot resume one, to try out what the fallback does with a case.
+    """
 
     max_steps: int = Field(20, ge=1, le=1000)
     max_retries: int = Field(2, ge=0, le=10)
+    sessions: bool = True
 
 
 class Builtin(EngineDefaults):
@@ -71,7 +75,6 @@ class Builtin(EngineDefaults):
 
     name = "builtin"
     settings = BuiltinSettings
-    resumes = True
     assigns_session_id = True
     shows_progress = False
     hidden_tools = frozenset({"skill"})  # it reads a SKILL.md with `read` or `bash`; there is no event of its own
@@ -79,8 +82,13 @@ class Builtin(EngineDefaults):
     credentials = ("ANTHROPIC_API_KEY",)
     address_variables = ("ANTHROPIC_BASE_URL",)
     version_variables: Mapping[str, str] = MappingProxyType({})
-    login_files: tuple[tuple[str, str], ...] = ()
-    skills_folder = "skills"
+    home_folder = ".skillup-agent"
+    home_needs_lock = False  # it locks each session itself, and keeps nothing else
+    skills_folder = ".skillup-agent/skills"
+
+    def resumes(self, settings: EngineSettings) -> bool:
+        """Unless the settings say no."""
+        return cast("BuiltinSettings", settings).sessions
 
     def version_argv(self, settings: EngineSettings) -> tuple[str, ...]:
         """The command that prints the agent's version."""

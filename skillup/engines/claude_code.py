@@ -7,6 +7,7 @@ prompt goes in by stdin, because arguments that begin with `-` are options and l
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, cast
@@ -14,7 +15,7 @@ from typing import Literal, cast
 from pydantic import Field
 
 from skillup.engines.base import EngineDefaults, EngineFault, EngineSettings, Event, Invocation, TurnRequest
-from skillup.engines.claude_events import events_of
+from skillup.engines.claude_events import events_of, prompts_in
 
 SCRIPTED_KEY = "sk-ant-loopback-not-a-secret"
 """The CLI wants a key before it sends anything; the loopback model accepts every key."""
@@ -41,7 +42,6 @@ class ClaudeCode(EngineDefaults):
 
     name = "claude_code"
     settings = ClaudeSettings
-    resumes = True
     assigns_session_id = True
     shows_progress = True
     hidden_tools: frozenset[str] = frozenset()
@@ -49,8 +49,10 @@ class ClaudeCode(EngineDefaults):
     credentials = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
     address_variables = ("ANTHROPIC_BASE_URL",)
     version_variables = MappingProxyType({"DISABLE_AUTOUPDATER": "1"})
-    login_files = ((".claude/.credentials.json", ".claude/.credentials.json"),)
     host_policy = ("/etc/claude-code",)
+    home_folder = ".claude"
+    home_variable = "CLAUDE_CONFIG_DIR"
+    login_files = (".credentials.json",)
     skills_folder = ".claude/skills"
 
     def version_argv(self, settings: EngineSettings) -> tuple[str, ...]:
@@ -69,6 +71,8 @@ class ClaudeCode(EngineDefaults):
             "--dangerously-skip-permissions",
             *("--setting-sources", "user", "--strict-mcp-config"),
         ]
+        if request.shared:
+            argv += ["--settings", '{"disableAllHooks": true}']  # the user's hooks are in the home that is shared
         if request.endpoint.model:
             argv += ["--model", request.endpoint.model]
         if settings.workspace_instructions:
@@ -86,7 +90,7 @@ class ClaudeCode(EngineDefaults):
 
     def _variables(self, request: TurnRequest, settings: ClaudeSettings) -> dict[str, str]:
         env = {
-            "CLAUDE_CONFIG_DIR": str(request.home / ".claude"),
+            "CLAUDE_CONFIG_DIR": str(request.home),
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "CLAUDE_CODE_DISABLE_BUNDLED_SKILLS": "1",
             "CLAUDE_CODE_DISABLE_AUTO_MEMORY": "1",
@@ -118,6 +122,14 @@ class ClaudeCode(EngineDefaults):
             ValueError: the line is not an event of the CLI.
         """
         return events_of(line, workspace)
+
+    def session_file(self, session_id: str) -> str:
+        """A glob below the home for the file of this session, and of no other."""
+        return f"projects/*/{session_id}.jsonl"
+
+    def session_turns(self, lines: Sequence[bytes]) -> int:
+        """How many messages of a user that file holds."""
+        return prompts_in(lines)
 
     def explain(self, exit_code: int | None, signal: int | None, stdout: str, stderr: str) -> EngineFault:
         """Why a process that ended without a `result` event did so."""

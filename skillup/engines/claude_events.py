@@ -7,6 +7,7 @@ resumed session reports the tasks of its former process first.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -86,6 +87,26 @@ _SILENT = (b'message_start"', b'ping"')
 
 _SYNTHETIC = "<synthetic>"
 """The model of messages that the CLI wrote itself."""
+
+
+def prompts_in(lines: Sequence[bytes]) -> int:
+    """How many messages of a user the session's file holds, whoever sent them; measured on 2.1.197.
+
+    Two processes that resume a session at once both succeed, and the file forks: each prompt is there, but later turns
+    see one of them only. Notices of background tasks and what slash commands write have no source, or an origin.
+    """
+    return sum(_is_prompt(line) for line in lines)
+
+
+def _is_prompt(line: bytes) -> bool:
+    if b'"promptSource"' not in line:
+        return False
+    try:
+        entry = parse_object(line)
+    except ValueError:
+        return False
+    own = entry.get("type") == "user" and entry.get("isSidechain") is not True and entry.get("isMeta") is not True
+    return own and entry.get("promptSource") is not None and not entry.get("origin")
 
 
 def events_of(line: bytes, workspace: Path) -> tuple[Event, ...]:

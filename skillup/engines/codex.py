@@ -2,8 +2,9 @@
 
 Event and flag facts were measured on 0.169.0 (recordings under tests/engines/recordings/codex/): terminal events are
 `turn.completed` and `turn.failed` alone, a top-level `error` may be a mere retry; usage counts the whole thread; a
-resume rejects `--sandbox` and is read-only without a policy in the configuration, so the policy stands in the private
-`config.toml`; an unknown name (not id) silently starts a new thread, so ids are compared on every turn.
+resume rejects `--sandbox` and is read-only without a policy in the configuration, so each turn is given the whole
+configuration by `-c` and told to read no `config.toml`: neither a shared home nor an agent that writes one can change
+it; an unknown name (not id) silently starts a new thread, so ids are compared on every turn.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Literal, cast
 from pydantic import Field
 
 from skillup.engines.base import EngineDefaults, EngineFault, EngineSettings, Event, Invocation, TurnRequest
-from skillup.engines.codex_events import events_of, hidden_events
+from skillup.engines.codex_events import events_of, hidden_events, turns_in
 
 SCRIPTED_MODEL = "gpt-5.5"
 """What a scripted model is called: the CLI offers its patch tool only to names that it knows."""
@@ -25,6 +26,12 @@ SCRIPTED_MODEL = "gpt-5.5"
 _PROVIDER = "skillup"
 _LOOPBACK_KEY = "CODEX_API_KEY"
 _DEFAULT_ADDRESS = "https://api.openai.com/v1"
+
+_PROJECT_DOC_BYTES = 32 * 1024
+"""As much of a fixture's AGENTS.md as the CLI reads by default."""
+
+_ASKING_FEATURES = ("plugins", "remote_plugin", "apps", "skill_search")
+"""Each of these asks servers of its own for lists, whatever the provider is."""
 
 
 class CodexSettings(EngineSettings):
@@ -50,7 +57,6 @@ class Codex(EngineDefaults):
 
     name = "codex"
     settings = CodexSettings
-    resumes = True
     assigns_session_id = False
     shows_progress = False
     hidden_tools = frozenset({"read", "glob", "grep", "list", "web_fetch", "skill", "ask_user"})
@@ -58,8 +64,10 @@ class Codex(EngineDefaults):
     credentials = ("CODEX_API_KEY", "OPENAI_API_KEY")
     address_variables = ("OPENAI_BASE_URL",)
     version_variables: MappingProxyType[str, str] = MappingProxyType({})
-    login_files = ((".codex/auth.json", ".codex/auth.json"),)
-    skills_folder = ".codex/skills"
+    home_folder = ".codex"
+    home_variable = "CODEX_HOME"
+    login_files = ("auth.json",)
+    skills_folder = ".agents/skills"
 
     def version_argv(self, settings: EngineSettings) -> tuple[str, ...]:
         """The command that prints the CLI's version."""
@@ -69,61 +77,23 @@ class Codex(EngineDefaults):
         """Seconds of reconnecting after which a turn is ended: the CLI itself never gives up."""
         return cast("CodexSettings", settings).patience_seconds
 
-    def home_files(self, settings: EngineSettings) -> dict[str, str]:
-        """The private configuration: what a resumed turn must find again, whatever its arguments."""
-        chosen = cast("CodexSettings", settings)
-        lines = [
-            f'sandbox_mode = "{chosen.sandbox}"',
-            'approval_policy = "never"',
-            "check_for_update_on_startup = false",
-            f"project_doc_max_bytes = {32 * 1024 if chosen.workspace_instructions else 0}",
-            "[skills.bundled]",
-            "enabled = false",
-            "[analytics]",
-            "enabled = false",
-            "[features]",  # each of these asks servers of its own for lists, whatever the provider is
-            *(f"{name} = false" for name in ("plugins", "remote_plugin", "apps", "skill_search")),
-        ]
-        return {".codex/config.toml": "\n".join(lines) + "\n"}
-
     def invocation(self, request: TurnRequest) -> Invocation:
         """How to run this turn."""
         settings = cast("CodexSettings", request.settings)
         model = SCRIPTED_MODEL if request.endpoint.scripted else request.endpoint.model
         argv = [settings.binary, "exec", *(["resume"] if request.session.started else [])]
-        argv += ["--json", "--skip-git-repo-check"]
+        argv += ["--json", "--skip-git-repo-check", "--ignore-user-config"]
         if model:
             argv += ["--model", model]
-        if settings.effort:
-            argv += ["-c", f'model_reasoning_effort="{settings.effort}"']
-        for key, value in self._provider(request, settings):
+        for key, value in (*_configuration(settings), *_provider(request, settings)):
             argv += ["-c", f"{key}={value}"]
         if request.session.started:
             argv.append(str(request.session.id))
         argv.append("-")  # the prompt comes by stdin: an argument may neither begin with - nor be long
-        env = {"CODEX_HOME": str(request.home / ".codex")}
+        env = {"CODEX_HOME": str(request.home)}
         if request.endpoint.scripted:
             env[_LOOPBACK_KEY] = "loopback-not-a-secret"
         return Invocation(argv=tuple(argv), env=env, stdin=request.prompt)
-
-    def _provider(self, request: TurnRequest, settings: CodexSettings) -> list[tuple[str, str]]:
-        """The provider as configuration overrides; none where a copied login chooses it."""
-        endpoint = request.endpoint
-        if not endpoint.scripted and request.credential is None:
-            return []
-        key = _LOOPBACK_KEY if endpoint.scripted else request.credential
-        address = f"{endpoint.base_url}/v1" if endpoint.scripted else endpoint.base_url or _DEFAULT_ADDRESS
-        fields = {
-            "name": json.dumps(_PROVIDER),
-            "base_url": json.dumps(address),
-            "env_key": json.dumps(key),
-            "wire_api": '"responses"',
-            "request_max_retries": str(settings.max_retries),
-            "stream_max_retries": str(settings.max_retries),
-            "stream_idle_timeout_ms": str(round(settings.idle_seconds * 1000)),
-        }
-        table = ", ".join(f"{name} = {value}" for name, value in fields.items())
-        return [("model_provider", json.dumps(_PROVIDER)), (f"model_providers.{_PROVIDER}", f"{{{table}}}")]
 
     def policy(self, request: TurnRequest) -> dict[str, str]:
         """The permissions that are in force in this turn, for the record."""
@@ -140,11 +110,15 @@ class Codex(EngineDefaults):
 
     def session_file(self, session_id: str) -> str:
         """A glob below the home for the file of this thread, and of no other."""
-        return f".codex/sessions/*/*/*/rollout-*-{session_id}.jsonl"
+        return f"sessions/*/*/*/rollout-*-{session_id}.jsonl"
 
     def session_events(self, lines: Sequence[bytes], workspace: Path) -> tuple[Event, ...]:
         """Calls of the last turn that the thread's file shows and the stream does not."""
         return hidden_events(lines, workspace)
+
+    def session_turns(self, lines: Sequence[bytes]) -> int:
+        """How many turns that file holds."""
+        return turns_in(lines)
 
     def explain(self, exit_code: int | None, signal: int | None, stdout: str, stderr: str) -> EngineFault:
         """Why a process ended without a terminal event."""
@@ -160,3 +134,37 @@ class Codex(EngineDefaults):
             return EngineFault("crash", f"Codex exited with {exit_code} before it answered: {last}")
         said_so = "no terminal event" if stdout.strip() else "nothing"
         return EngineFault("output", f"Codex exited with 0 and printed {said_so}: {last}")
+
+
+def _configuration(settings: CodexSettings) -> list[tuple[str, str]]:
+    """What is in force in every turn, the first and the resumed ones, as TOML values by key."""
+    pairs = [
+        ("sandbox_mode", json.dumps(settings.sandbox)),
+        ("approval_policy", '"never"'),
+        ("check_for_update_on_startup", "false"),
+        ("project_doc_max_bytes", str(_PROJECT_DOC_BYTES if settings.workspace_instructions else 0)),
+        ("skills.bundled.enabled", "false"),
+        ("analytics.enabled", "false"),
+        *((f"features.{name}", "false") for name in _ASKING_FEATURES),
+    ]
+    return pairs + ([("model_reasoning_effort", json.dumps(settings.effort))] if settings.effort else [])
+
+
+def _provider(request: TurnRequest, settings: CodexSettings) -> list[tuple[str, str]]:
+    """The provider; nothing where the CLI's own login chooses it."""
+    endpoint = request.endpoint
+    if not endpoint.scripted and request.credential is None:
+        return []
+    key = _LOOPBACK_KEY if endpoint.scripted else request.credential
+    address = f"{endpoint.base_url}/v1" if endpoint.scripted else endpoint.base_url or _DEFAULT_ADDRESS
+    fields = {
+        "name": json.dumps(_PROVIDER),
+        "base_url": json.dumps(address),
+        "env_key": json.dumps(key),
+        "wire_api": '"responses"',
+        "request_max_retries": str(settings.max_retries),
+        "stream_max_retries": str(settings.max_retries),
+        "stream_idle_timeout_ms": str(round(settings.idle_seconds * 1000)),
+    }
+    table = ", ".join(f"{name} = {value}" for name, value in fields.items())
+    return [("model_provider", json.dumps(_PROVIDER)), (f"model_providers.{_PROVIDER}", f"{{{table}}}")]

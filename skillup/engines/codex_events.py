@@ -69,6 +69,21 @@ def _meaning(event: dict[str, Any], workspace: Path) -> tuple[Event, ...]:
     return ()
 
 
+def turns_in(lines: Sequence[bytes]) -> int:
+    """How many turns the thread's file holds, whoever began them."""
+    return sum(_begins_a_turn(line) for line in lines)
+
+
+def _begins_a_turn(line: bytes) -> bool:
+    if b'"task_started"' not in line:
+        return False
+    try:
+        payload = parse_object(line).get("payload")
+    except ValueError:
+        return False
+    return isinstance(payload, dict) and payload.get("type") == "task_started"
+
+
 def hidden_events(lines: Sequence[bytes], workspace: Path) -> tuple[Event, ...]:
     """Calls of the last turn in the thread's file that the stream does not show.
 

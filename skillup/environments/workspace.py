@@ -165,15 +165,27 @@ def install_skill(folder: Path, files: tuple[str, ...], target: Path) -> None:
         raise TrialError("setup", f"the skill {folder.name} cannot be installed: {error}", phase="setup") from error
 
 
-def copy_login(files: tuple[tuple[str, str], ...], user_home: Path, home: Path) -> None:
+def make_home(home: Path) -> None:
+    """Makes the CLI's own folder, if it is not there: some CLIs do not start without.
+
+    Raises:
+        TrialError: `setup`, it cannot be made.
+    """
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise TrialError("setup", f"the engine home {home} cannot be made: {error}", phase="setup") from error
+
+
+def copy_login(files: tuple[str, ...], host_home: Path, home: Path) -> None:
     """Copies the credential files alone into the private home, readable by the owner only.
 
     Raises:
         TrialError: `auth`, there is no login to copy, or it cannot be.
     """
-    there = [(user_home / source, home / target) for source, target in files if (user_home / source).is_file()]
+    there = [(host_home / name, home / name) for name in files if (host_home / name).is_file()]
     if not there:
-        places = " and ".join(str(user_home / source) for source, _ in files)
+        places = " and ".join(str(host_home / name) for name in files)
         looked = f"there is no {places}" if places else "this engine has no login that could be copied"
         raise TrialError(
             "auth",
@@ -190,14 +202,14 @@ def copy_login(files: tuple[tuple[str, str], ...], user_home: Path, home: Path) 
             raise TrialError("auth", f"the login {source} cannot be copied: {error}", phase="setup") from error
 
 
-def login_secrets(files: tuple[tuple[str, str], ...], user_home: Path) -> tuple[str, ...]:
+def login_secrets(files: tuple[str, ...], host_home: Path) -> tuple[str, ...]:
     """The texts in the credential files that may be secrets; a file that is not JSON is one as a whole."""
     found: list[str] = []
-    for source, _ in files:
+    for name in files:
         try:
-            text = (user_home / source).read_text(encoding="utf-8", errors="replace")
+            text = (host_home / name).read_text(encoding="utf-8", errors="replace")
         except OSError:
-            continue  # copying it says why
+            continue  # there is none; where one is needed, copying it or the CLI says so
         try:
             found += _texts(json.loads(text))
         except (ValueError, RecursionError):

@@ -67,6 +67,7 @@ def _agent(name: str, at: Fault, suite: Suite, model: str | None, host: Mapping[
         message, hint = f"{engine.name} keeps no login that could be copied", "pass a key by `env`"
         raise InputError([loaded.document.fault(("login",), message, hint=hint)])
     settings = _settings(engine, loaded)
+    shared_home = _shared_home(engine, loaded, host)
     agent = resolve_agent(
         loaded,
         suite_engine=suite.engine,
@@ -75,7 +76,39 @@ def _agent(name: str, at: Fault, suite: Suite, model: str | None, host: Mapping[
         credentials=engine.credentials,
         addresses=engine.address_variables,
     )
-    return replace(agent, settings=settings)
+    return replace(agent, settings=settings, shared_home=shared_home)
+
+
+def host_home(engine: Engine, host: Mapping[str, str]) -> Path:
+    """Where the user's own CLI keeps its configuration, login and sessions."""
+    chosen = host.get(engine.home_variable) if engine.home_variable else None
+    return Path(chosen) if chosen else Path(host.get("HOME", "/")) / engine.home_folder
+
+
+def _shared_home(engine: Engine, loaded: LoadedProfile, host: Mapping[str, str]) -> Path | None:
+    """The CLI's folder in the home that the profile shares, which must be there; None where each trial has its own.
+
+    A folder of the CLI's own is made in a home that the profile names: there the CLI may never have been.
+
+    Raises:
+        InputError: there is no such home.
+    """
+    if loaded.profile.session_binding == "isolated" or loaded.document is None:
+        return None
+    written = loaded.profile.home
+    if written is None or loaded.path is None:
+        place = host_home(engine, host)
+        if place.is_dir():
+            return place
+        message = f"there is no {place}, which all trials would share"
+        hint = f"log in with {engine.name} first, or name another user's home by `home:`"
+        raise InputError([loaded.document.fault(("session_binding",), message, hint=hint)])
+    home = loaded.path.parent / Path(written).expanduser()
+    if not home.is_dir():
+        message = f"{written} is no folder" if home.exists() else f"there is no folder {written}"
+        hint = f"make {home}, or name another; it plays the user's home: the CLI uses {engine.home_folder} in it"
+        raise InputError([loaded.document.fault(("home",), message, hint=hint)])
+    return Path(os.path.realpath(home)) / engine.home_folder
 
 
 def _settings(engine: Engine, loaded: LoadedProfile) -> dict[str, object]:

@@ -14,10 +14,11 @@ from skillup.environments.host import instructions_above, trial_base
 from skillup.environments.process import Command, ExecutableNotFoundError, Nursery, ProcessError
 from skillup.errors import Fault, InputError
 from skillup.execution.agents import agents_of
+from skillup.execution.single_shot import needs_turns
 from skillup.execution.task import Keep, TrialTask
 from skillup.loading.paths import shown
 from skillup.results import Failure
-from skillup.spec.agent import Agent
+from skillup.spec.agent import Agent, Fallback
 from skillup.spec.case import Case
 from skillup.spec.rules import ToolCalled
 from skillup.spec.suite import Suite
@@ -34,6 +35,7 @@ class Choices:
     model: str | None = None
     parallelism: int | None = None
     keep: Keep = "failed"
+    fallback: Fallback | None = None
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,8 @@ def make_plan(suites: Sequence[Suite], choices: Choices, host: Mapping[str, str]
             if argv not in probed:
                 probed[argv] = engine_version(engine, agent.settings, host, nursery)
             version, missing = probed[argv]
-            obstacle = missing or _credential_obstacle(engine, agent, suite, host)
+            obstacle = missing or _credential_obstacle(engine, agent, suite, host) or _skill_obstacle(suite, agent)
+            fallback = choices.fallback or agent.fallback or suite.fallback
             versions[agent.name] = version
             for case in suite.cases:
                 tasks.append(
@@ -92,13 +95,15 @@ def make_plan(suites: Sequence[Suite], choices: Choices, host: Mapping[str, str]
                         folder=Path(case.id) / agent.name / "with_skill" / "trial-1" / "attempt-1",
                         trial_base=base,
                         keep=choices.keep,
-                        obstacle=obstacle or _case_obstacle(case, agent, engine),
+                        obstacle=obstacle or _case_obstacle(case, agent, engine, fallback),
+                        single_shot=len(case.turns) > 1 and not _resumes(engine, agent),
                     )
                 )
     parallelism = choices.parallelism or max(suite.parallelism for suite in suites)
     warnings = [warning for suite in suites for warning in suite.warnings]
     for suite, agents in zip(suites, agents_by_suite, strict=True):
         warnings += _redirections(suite, agents)
+    warnings += [_sharing(agent) for agent in found.values() if agent.shared_home]
     for place in sorted({place for agent in found.values() for place in ENGINES[agent.engine].host_policy}):
         if Path(place).exists():
             warnings.append(f"{place} is obeyed by its CLI whatever home it gets: trials are not free of this host")
@@ -125,7 +130,7 @@ def _credential_obstacle(engine: Engine, agent: Agent, suite: Suite, host: Mappi
         message = f"the profile refers to {names}, which the host does not have"
         return _obstacle(kind, message, f"export {names}, or change {agent.source}")
     passed = {**suite.environment.env, **agent.env}
-    if agent.model.scripted or agent.login == "copy" or any(passed.get(name) for name in engine.credentials):
+    if agent.model.scripted or agent.has_login or any(passed.get(name) for name in engine.credentials):
         return None
     scripted = "`--model scripted` plays the case's script without any"
     held = [name for name in engine.credentials if host.get(name)]
@@ -170,7 +175,39 @@ def _obstacle(kind: str, message: str, hint: str = "") -> Failure:
     return Failure.model_validate({"kind": kind, "phase": "plan", "message": message, "hint": hint})
 
 
-def _case_obstacle(case: Case, agent: Agent, engine: Engine) -> Failure | None:
+def _sharing(agent: Agent) -> str:
+    return (
+        f"all trials of {agent.name} share {agent.shared_home}: what it holds (instructions, skills, settings) is part "
+        "of every trial, and results are comparable only with each other"
+    )
+
+
+def _skill_obstacle(suite: Suite, agent: Agent) -> Failure | None:
+    """Nothing is ever installed into a home that is the user's own."""
+    engine = ENGINES[agent.engine]
+    inside = f"{engine.skills_folder}/".startswith(f"{engine.home_folder}/")
+    if agent.shared_home is None or not suite.skills or not inside:
+        return None
+    message = f"{engine.name} finds skills in its home alone, and {agent.shared_home} is shared: nothing is put into it"
+    hint = "use `login: copy` with `session_binding: isolated`, or run the cases without the suite's skills"
+    return _obstacle("setup", message, hint)
+
+
+def _resumes(engine: Engine, agent: Agent) -> bool:
+    return engine.resumes(engine.settings.model_validate(agent.settings))
+
+
+def _case_obstacle(case: Case, agent: Agent, engine: Engine, fallback: Fallback | None) -> Failure | None:
+    if len(case.turns) > 1 and not _resumes(engine, agent):
+        cannot = f"{agent.name} cannot resume a session"
+        needs = needs_turns(case)
+        if needs:
+            more = f" (and {len(needs) - 1} more)" if len(needs) > 1 else ""
+            hint = "choose an agent that resumes, or take out what depends on a single turn"
+            return _obstacle("session", f"{cannot}, and the case {case.id} needs it for {needs[0]}{more}", hint)
+        if fallback is None:
+            hint = "`fallback: single_shot` in the suite or profile, or --fallback, sends all turns in one message"
+            return _obstacle("session", f"{cannot}, and the case {case.id} has {len(case.turns)} turns", hint)
     if agent.model.scripted and case.script is None:
         message = f"the model is scripted, but the case {case.id} has no `script`"
         return _obstacle("setup", message, "add a script, or choose a real model with --model")

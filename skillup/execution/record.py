@@ -2,14 +2,48 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 
+from skillup.engines import ENGINES
 from skillup.environments.snapshot import Changes as SnapshotChanges
 from skillup.execution.task import TrialTask
 from skillup.execution.turn import TurnOutcome
 from skillup.modelserver.route import RecordedRequest
-from skillup.results import AgentIdentity, Changes, ModelTraffic, TurnRecord
+from skillup.results import (
+    AgentIdentity,
+    Changes,
+    Ending,
+    ExecutionMode,
+    Failure,
+    ModelTraffic,
+    TrialRecord,
+    TurnRecord,
+)
 from skillup.transcript import Message, Usage
+
+
+@dataclass(frozen=True)
+class Talk:
+    """The conversation as it went; `workspace` is the folder to keep, None when there never was one.
+
+    `waited_seconds` passed before turns, for a delay or a shared home, and count in no duration.
+    """
+
+    turns: tuple[TurnRecord, ...]
+    ending: Ending
+    failures: tuple[Failure, ...]
+    session_ids: tuple[str, ...] = ()
+    variable_names: tuple[str, ...] = ()
+    setup_seconds: float = 0.0
+    waited_seconds: float = 0.0
+    workspace: Path | None = None
+
+    @classmethod
+    def impossible(cls, failure: Failure) -> Talk:
+        """No turn could be run."""
+        return cls((), Ending(how="error", reason=failure.message), (failure,))
 
 
 def record_turn(
@@ -87,6 +121,8 @@ def identity_of(task: TrialTask, environment_names: tuple[str, ...]) -> AgentIde
         engine_version=task.engine_version,
         settings=agent.settings,
         permissions=agent.permissions,
+        session_binding=agent.session_binding,
+        home=str(agent.shared_home) if agent.shared_home else None,
         environment_names=environment_names,
         source=agent.source,
     )
@@ -95,3 +131,33 @@ def identity_of(task: TrialTask, environment_names: tuple[str, ...]) -> AgentIde
 def stamp(moment: datetime) -> str:
     """A moment as files show it: ISO 8601, UTC, seconds."""
     return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def record_trial(task: TrialTask, talk: Talk, started: datetime, seconds: float) -> TrialRecord:
+    """The whole trial, for the judge and for whoever looks into it later; `seconds` is how long it took in all."""
+    return TrialRecord(
+        case_id=task.case.id,
+        title=task.case.title,
+        configuration=task.variant,
+        trial=task.trial,
+        attempt=task.attempt,
+        agent=identity_of(task, talk.variable_names),
+        continuity="single_shot_fallback" if task.single_shot else "resumed",
+        execution_mode=_mode(task),
+        skills=tuple(skill.name for skill in task.skills),
+        started_at=stamp(started),
+        duration_ms=max(0, round((seconds - talk.waited_seconds) * 1000)),
+        setup_ms=round(talk.setup_seconds * 1000),
+        ending=talk.ending,
+        turns=talk.turns,
+        turns_total=len(task.turns),
+        session_ids=talk.session_ids,
+        failures=talk.failures,
+        hidden_tools=tuple(sorted(ENGINES[task.agent.engine].hidden_tools)) if task.agent.engine in ENGINES else (),
+    )
+
+
+def _mode(task: TrialTask) -> ExecutionMode:
+    if task.single_shot:
+        return "single_shot_fallback"
+    return "multi_turn" if len(task.turns) > 1 else "single_turn"

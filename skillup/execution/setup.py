@@ -18,10 +18,12 @@ from skillup.environments.workspace import (
     init_git,
     install_skill,
     login_secrets,
+    make_home,
     set_up,
     write_files,
 )
 from skillup.errors import Cancelled, TrialError
+from skillup.execution.agents import host_home
 from skillup.execution.task import Services, TrialTask
 from skillup.modelserver.route import Route
 from skillup.modelserver.scripted import ScriptedSource
@@ -47,10 +49,10 @@ def prepare(task: TrialTask, services: Services, engine: Engine, root: TrialRoot
         set_up(("/bin/sh", "-c", step.run), root.workspace, variables, run, step.timeout_seconds)
     for skill in task.skills:
         install_skill(skill.folder, skill.files, root.home / engine.skills_folder / skill.name)
-    settings = engine.settings.model_validate(task.agent.settings)
-    write_files(engine.home_files(settings), root.home)
+    home = engine_home(task, engine, root)
+    make_home(home)
     if task.agent.login == "copy":
-        copy_login(engine.login_files, _user_home(services.host), root.home)
+        copy_login(engine.login_files, host_home(engine, services.host), home)
     context = task.case.context
     if context.repo_fixture is not None:
         copy_fixture(task.suite_root / context.repo_fixture, root.workspace)
@@ -61,14 +63,17 @@ def prepare(task: TrialTask, services: Services, engine: Engine, root: TrialRoot
 
 
 def secrets_of(task: TrialTask, host: Mapping[str, str]) -> tuple[str, ...]:
-    """The texts that nothing of this trial may show: credentials in its variables, and those of a copied login."""
-    if task.agent.login != "copy":
+    """The texts that nothing of this trial may show: credentials in its variables, and those of the CLI's login."""
+    if not task.agent.has_login:
         return task.agent.secrets
-    return (*task.agent.secrets, *login_secrets(ENGINES[task.agent.engine].login_files, _user_home(host)))
+    engine = ENGINES[task.agent.engine]
+    home = task.agent.shared_home or host_home(engine, host)
+    return (*task.agent.secrets, *login_secrets(engine.login_files, home))
 
 
-def _user_home(host: Mapping[str, str]) -> Path:
-    return Path(host.get("HOME", "/"))
+def engine_home(task: TrialTask, engine: Engine, root: TrialRoot) -> Path:
+    """The CLI's own folder: the shared one, else one in the trial's private home."""
+    return task.agent.shared_home or root.home / engine.home_folder
 
 
 def _runner(services: Services, root: TrialRoot) -> Run:

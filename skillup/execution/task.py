@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from skillup.environments.process import Nursery
 from skillup.errors import Cancelled
+from skillup.execution.single_shot import joined
 from skillup.modelserver.server import ModelServer
 from skillup.results import Failure, Status, Variant
 from skillup.spec.agent import Agent
 from skillup.spec.case import Case
 from skillup.spec.suite import Environment, InstalledSkill
+from skillup.spec.turn import Turn
 
 Keep = Literal["failed", "all", "none"]
 
 
 @dataclass(frozen=True)
 class TrialTask:
-    """One trial to be run: a plain picklable value. `obstacle` is why it cannot run, found while planning."""
+    """One trial to be run: a plain picklable value.
+
+    `obstacle` is why it cannot run, found while planning. With `single_shot` all messages of the user go out as one.
+    """
 
     case: Case
     suite_root: Path
@@ -36,6 +41,12 @@ class TrialTask:
     trial_base: Path
     keep: Keep
     obstacle: Failure | None = None
+    single_shot: bool = False
+
+    @property
+    def turns(self) -> tuple[Turn, ...]:
+        """The user's messages as they are sent."""
+        return (joined(self.case.turns),) if self.single_shot else self.case.turns
 
     @property
     def label(self) -> str:
@@ -54,6 +65,19 @@ class Progress:
     reason: str = ""
 
 
+class SessionClaims:
+    """Which trial each session of this run belongs to. May be used from any thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._owners: dict[str, Path] = {}
+
+    def owner(self, session_id: str, trial: Path) -> Path:
+        """The trial that named this session first, which is the one that asks unless two sessions were mixed."""
+        with self._lock:
+            return self._owners.setdefault(session_id, trial)
+
+
 @dataclass(frozen=True)
 class Services:
     """What all trials of a run share. `models` starts the loopback model when it is first asked for."""
@@ -63,6 +87,7 @@ class Services:
     cancelled: threading.Event
     host: Mapping[str, str]
     tell: Callable[[Progress], None]
+    sessions: SessionClaims = field(default_factory=SessionClaims)
 
     def pause(self, seconds: float) -> None:
         """Waits, unless the user stops the run.

@@ -26,10 +26,12 @@ from skillup.environments.workspace import check_workspace
 from skillup.errors import TrialError
 from skillup.execution.ending import after_limit, next_limit, problem_of
 from skillup.execution.grading import grade
-from skillup.execution.record import identity_of, record_turn, stamp, traffic_of
+from skillup.execution.record import Talk, record_trial, record_turn, traffic_of
+from skillup.execution.sessions import home_of_its_own, mixed_up, with_session_file
 from skillup.execution.setup import (
     credential_of,
     endpoint_of,
+    engine_home,
     environment_names,
     open_route,
     prepare,
@@ -44,14 +46,7 @@ from skillup.execution.variables import captured, message_of, turn_record
 from skillup.judging.gates import ask
 from skillup.masking import Masker
 from skillup.modelserver.route import Route
-from skillup.results import (
-    Ending,
-    Failure,
-    GateRecord,
-    TrialRecord,
-    TrialResult,
-    TurnRecord,
-)
+from skillup.results import Ending, Failure, GateRecord, TrialResult, TurnRecord
 from skillup.spec.case import DEFAULT_CASE_SECONDS, Case, Turn
 from skillup.transcript import Usage
 
@@ -74,7 +69,7 @@ def run_trial(task: TrialTask, services: Services) -> TrialResult:
             talk = _talk(task, services, folder, stack)
         except TrialError as error:
             talk = Talk.impossible(Failure.of(error))
-        folder.save_record(_record(task, talk, started, time.monotonic() - clock))
+        folder.save_record(record_trial(task, talk, started, time.monotonic() - clock))
         result = grade(task.folder)
         if talk.workspace and (task.keep == "all" or (task.keep == "failed" and result.status != "PASS")):
             keep_workspace(talk.workspace, task.folder, folder.masker)
@@ -89,26 +84,8 @@ def give_up(task: TrialTask, services: Services, failure: Failure) -> TrialResul
     """
     folder = TrialFolder(task.folder, Masker(secrets_of(task, services.host)))
     folder.save_case(task.case)
-    folder.save_record(_record(task, Talk.impossible(failure), datetime.now(UTC), 0.0))
+    folder.save_record(record_trial(task, Talk.impossible(failure), datetime.now(UTC), 0.0))
     return grade(task.folder)
-
-
-@dataclass(frozen=True)
-class Talk:
-    """The conversation as it went; `workspace` is the folder to keep, None when there never was one."""
-
-    turns: tuple[TurnRecord, ...]
-    ending: Ending
-    failures: tuple[Failure, ...]
-    session_ids: tuple[str, ...] = ()
-    variable_names: tuple[str, ...] = ()
-    setup_seconds: float = 0.0
-    workspace: Path | None = None
-
-    @classmethod
-    def impossible(cls, failure: Failure) -> Talk:
-        """No turn could be run."""
-        return cls((), Ending(how="error", reason=failure.message), (failure,))
 
 
 @dataclass(frozen=True)
@@ -119,6 +96,7 @@ class Place:
     services: Services
     folder: TrialFolder
     root: TrialRoot
+    home: Path
     engine: Engine
     settings: EngineSettings
     endpoint: Endpoint
@@ -136,6 +114,7 @@ class State:
     snapshot: Snapshot
     seconds_left: float
     counted: Usage
+    waited: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -155,6 +134,7 @@ def _talk(task: TrialTask, services: Services, folder: TrialFolder, stack: ExitS
     clock = time.monotonic()
     engine = ENGINES[task.agent.engine]
     root = stack.enter_context(open_trial_root(task.trial_base))
+    settings = engine.settings.model_validate(task.agent.settings)
     variables = prepare(task, services, engine, root)
     route = stack.enter_context(open_route(task, services, root))
     log = stack.enter_context(SnapshotLog(folder.path, folder.masker.data, wanted_paths(task)))
@@ -163,37 +143,38 @@ def _talk(task: TrialTask, services: Services, folder: TrialFolder, stack: ExitS
     except OSError as error:
         raise TrialError("setup", f"the set-up left no workspace: {error}", phase="setup") from error
     log.save(0, snapshot)
-    settings = engine.settings.model_validate(task.agent.settings)
-    place = Place(task, services, folder, root, engine, settings, endpoint_of(task, route), route, variables, log)
+    home, endpoint = engine_home(task, engine, root), endpoint_of(task, route)
+    place = Place(task, services, folder, root, home, engine, settings, endpoint, route, variables, log)
     session = Session(str(uuid.uuid4()) if engine.assigns_session_id else None)
     seconds = task.case.constraints.timeout_seconds or DEFAULT_CASE_SECONDS
     state = State(session, dict(task.case.vars), snapshot, seconds, Usage())
     setup_seconds = time.monotonic() - clock
-    turns, ending, failures = _converse(place, state)
+    turns, ending, failures, waited = _converse(place, state)
     if route is not None:
         folder.save_requests(route.requests)
     ids = tuple(dict.fromkeys(turn.session_id for turn in turns if turn.session_id))
-    return Talk(turns, ending, failures, ids, environment_names(variables), setup_seconds, root.workspace)
+    return Talk(turns, ending, failures, ids, environment_names(variables), setup_seconds, waited, root.workspace)
 
 
-def _converse(place: Place, state: State) -> tuple[tuple[TurnRecord, ...], Ending, tuple[Failure, ...]]:
-    """Turn after turn, until the last one or until something ends it."""
-    case = place.task.case
+def _converse(place: Place, state: State) -> tuple[tuple[TurnRecord, ...], Ending, tuple[Failure, ...], float]:
+    """Turn after turn, until the last one or until something ends it; the last value is the seconds waited before."""
+    case, turns = place.task.case, place.task.turns
     records: list[TurnRecord] = []
     failures: list[Failure] = []
     ending = COMPLETED
-    for number, turn in enumerate(case.turns, start=1):
+    for number, turn in enumerate(turns, start=1):
         if ending is not COMPLETED:
             records.append(TurnRecord(number=number, content=turn.content, status="skipped", reason=ending.reason))
             continue
-        place.services.pause(_delay_before(case, number))
-        place.services.tell(Progress(place.task.label, number, len(case.turns)))
-        step = _play(place, number, turn, state)
+        delay = _delay_before(case, turn, number)
+        place.services.pause(delay)
+        place.services.tell(Progress(place.task.label, number, len(turns)))
+        step = _play(place, number, turn, replace(state, waited=state.waited + delay))
         records.append(step.record)
         state = step.state
         ending = step.ending or COMPLETED
         failures += [step.failure] if step.failure else []
-    return tuple(records), ending, tuple(failures)
+    return tuple(records), ending, tuple(failures), state.waited
 
 
 def _play(place: Place, number: int, turn: Turn, state: State) -> Step:
@@ -209,29 +190,31 @@ def _play(place: Place, number: int, turn: Turn, state: State) -> Step:
             turn.slash_command,
             state.session,
             place.root.workspace,
-            place.root.home,
+            place.home,
             place.endpoint,
             place.settings,
             running_as_root(),
             credential_of(place.task, place.engine),
+            place.task.agent.shared_home is not None,
         )
-        outcome = run_turn(
-            place.engine,
-            request,
-            number=number,
-            files=files,
-            variables=place.variables,
-            limit=limit,
-            nursery=place.services.nursery,
-            cancelled=place.services.cancelled,
-        )
+        with home_of_its_own(place.task.agent, place.engine, place.services) as waited:
+            outcome = run_turn(
+                place.engine,
+                request,
+                number=number,
+                files=files,
+                variables=place.variables,
+                limit=limit,
+                nursery=place.services.nursery,
+                cancelled=place.services.cancelled,
+            )
+            outcome = with_session_file(place.engine, place.home, outcome, place.root.workspace)
     except (TrialError, OSError) as fault:
         error = fault if isinstance(fault, TrialError) else TrialError("environment", f"the machine refused: {fault}")
         error.turn = number
         step = _stopped(TurnRecord(number=number, content=turn.content, status="error"), state, error)
         place.folder.save_turn(step.record, None)
         return step
-    _read_session_file(place, outcome)
     snapshot = take(place.root.workspace, state.snapshot, keep=place.log.keep, wanted=place.log.wanted)
     place.log.save(number, snapshot)
     record = record_turn(
@@ -246,7 +229,8 @@ def _play(place: Place, number: int, turn: Turn, state: State) -> Step:
     session = Session(state.session.id or next(iter(outcome.stream.session_ids), None), started=True)
     left = state.seconds_left - outcome.ended.duration_seconds
     counted = outcome.stream.finished.usage if outcome.stream.finished else state.counted
-    after = replace(state, session=session, snapshot=snapshot, seconds_left=left, counted=counted)
+    waited += state.waited
+    after = replace(state, session=session, snapshot=snapshot, seconds_left=left, counted=counted, waited=waited)
     step = _conclude(place, turn, outcome, record, after)
     place.folder.save_turn(step.record, _streams(files))
     return step
@@ -258,19 +242,10 @@ def _streams(files: TurnFiles) -> tuple[Path, Path] | None:
     return both if all(path.is_file() and not path.is_symlink() for path in both) else None
 
 
-def _read_session_file(place: Place, outcome: TurnOutcome) -> None:
-    """Adds what the CLI's own file of this session shows of the turn and its stream does not."""
-    for session_id in outcome.stream.session_ids[:1]:
-        pattern = place.engine.session_file(session_id)
-        for path in sorted(place.root.home.glob(pattern)) if pattern else ():
-            for event in place.engine.session_events(path.read_bytes().splitlines(), place.root.workspace):
-                outcome.stream.add(event, outcome.ended.duration_seconds)
-
-
 def _conclude(place: Place, turn: Turn, outcome: TurnOutcome, record: TurnRecord, state: State) -> Step:
     """What the turn means for the conversation: fault, limit, gate, captures, in this order."""
     number, case = record.number, place.task.case
-    problem = problem_of(outcome, state.session, number)
+    problem = problem_of(outcome, state.session, number) or mixed_up(outcome, number, place.task, place.services)
     if problem is None and outcome.limit is not None:
         limited = after_limit(outcome, outcome.limit, number, case.constraints.on_limit)
         if isinstance(limited, Ending):
@@ -308,31 +283,7 @@ def _stopped(record: TurnRecord, state: State, error: TrialError) -> Step:
     return Step(stopped, state, ending, Failure.of(error))
 
 
-def _delay_before(case: Case, number: int) -> float:
+def _delay_before(case: Case, turn: Turn, number: int) -> float:
     """Seconds that are waited before a turn; they count in no duration."""
-    own = case.turns[number - 1].turn_delay
+    own = turn.turn_delay
     return (case.turn_delay if own is None else own) or 0.0 if number > 1 else 0.0
-
-
-def _record(task: TrialTask, talk: Talk, started: datetime, seconds: float) -> TrialRecord:
-    waited = sum(_delay_before(task.case, turn.number) for turn in talk.turns if turn.status != "skipped")
-    return TrialRecord(
-        case_id=task.case.id,
-        title=task.case.title,
-        configuration=task.variant,
-        trial=task.trial,
-        attempt=task.attempt,
-        agent=identity_of(task, talk.variable_names),
-        continuity="resumed",
-        execution_mode="multi_turn" if len(task.case.turns) > 1 else "single_turn",
-        skills=tuple(skill.name for skill in task.skills),
-        started_at=stamp(started),
-        duration_ms=max(0, round((seconds - waited) * 1000)),
-        setup_ms=round(talk.setup_seconds * 1000),
-        ending=talk.ending,
-        turns=talk.turns,
-        turns_total=len(task.case.turns),
-        session_ids=talk.session_ids,
-        failures=talk.failures,
-        hidden_tools=tuple(sorted(ENGINES[task.agent.engine].hidden_tools)) if task.agent.engine in ENGINES else (),
-    )

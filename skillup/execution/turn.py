@@ -59,7 +59,8 @@ class TurnOutcome:
     """How a turn ended. `limit` is set when one was reached; `at_work` says whether the agent was seen to work then.
 
     `shows_progress` is the engine's: without it an agent that was not seen to work may have worked all the same.
-    `strangers` are ids that the CLI reported and that are not the session of the trial.
+    `strangers` are ids that the CLI reported and that are not the session of the trial; `session_turns` is how many
+    messages the CLI's own file of the session holds, 0 where it is not read.
     """
 
     stream: TurnStream
@@ -70,6 +71,7 @@ class TurnOutcome:
     tail: str
     strangers: tuple[str, ...] = ()
     shows_progress: bool = True
+    session_turns: int = 0
 
 
 def run_turn(

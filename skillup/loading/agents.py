@@ -149,6 +149,8 @@ def resolve_agent(
         permissions=profile.permissions,
         turn_seconds=profile.limits.turn_seconds,
         source=loaded.source,
+        home_wait_seconds=profile.limits.home_wait_seconds,
+        fallback=profile.fallback,
     )
 
 

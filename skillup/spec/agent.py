@@ -5,16 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
 from skillup.spec.problems import fault_at, quoted
-from skillup.spec.values import LimitSeconds, Spec, Value, Words
+from skillup.spec.values import LimitSeconds, Seconds, Spec, Value, Words
 
 SCRIPTED = "scripted"
 """The model name that means: the case's own script on the loopback model."""
+
+DEFAULT_HOME_WAIT_SECONDS = 600.0
+"""Long enough for a few turns of somebody else, short enough to notice that a run stands still."""
+
+Fallback = Literal["single_shot"]
+"""All turns in one message, in one process."""
 
 LATER_ENGINES = frozenset({"opencode", "qodercli", "qwen_code"})
 """Engines of the format that are not supported yet."""
@@ -92,23 +99,23 @@ class ModelChoice(Spec):
 
 
 class Limits(Spec):
-    """Limits that hold for every turn of this agent."""
+    """Limits that hold for every turn of this agent; `home_wait_seconds` is how long one waits for a shared home."""
 
     later = frozenset({"max_cost_usd", "max_tokens", "max_steps", "run_seconds"})
 
     turn_seconds: LimitSeconds = None
+    home_wait_seconds: Seconds = DEFAULT_HOME_WAIT_SECONDS
 
 
 class AgentProfile(Spec):
-    """One file under `agents/`."""
+    """One file under `agents/`.
 
-    later = frozenset({"fallback"})
+    `home` is the folder that plays the user's home where `session_binding` is `shared`; without it the host's own
+    does. `fallback` is what an engine that cannot resume a session may do with a case of several turns.
+    """
+
     later_values: ClassVar[Mapping[str, frozenset[str]]] = MappingProxyType(
-        {
-            "session": frozenset({"live"}),
-            "session_binding": frozenset({"shared"}),
-            "permissions": frozenset({"workspace"}),
-        }
+        {"session": frozenset({"live"}), "permissions": frozenset({"workspace"})}
     )
 
     engine: Words
@@ -117,10 +124,23 @@ class AgentProfile(Spec):
     env: dict[EnvironmentName, Value | None] = {}
     settings: dict[str, Any] = {}
     session: Literal["resume"] = "resume"
-    session_binding: Literal["isolated"] = "isolated"
+    session_binding: Literal["isolated", "shared"] = "isolated"
+    home: Words | None = None
     login: Literal["none", "copy"] = "none"
+    fallback: Fallback | None = None
     permissions: Literal["full"] = "full"
     limits: Limits = Field(default_factory=Limits)
+
+    @model_validator(mode="after")
+    def _one_home(self) -> Self:
+        shared = self.session_binding == "shared"
+        if self.home is not None and not shared:
+            hint = "write `session_binding: shared` beside it, or remove it: each trial has a home of its own then"
+            raise fault_at("a home is given, but trials do not share one", "home", hint=hint)
+        if self.login == "copy" and shared:
+            hint = "remove `login`: whoever shares a home has its login"
+            raise fault_at("a login cannot be copied into a home that is shared", "login", hint=hint)
+        return self
 
     @model_validator(mode="after")
     def _no_parameters(self) -> Self:
@@ -148,6 +168,7 @@ class Agent:
 
     `env` holds the values to pass (already read from the host); `secrets` are those of them that must never be
     written; `missing` are variables that cannot be filled, each with the host's variable that it refers to.
+    `shared_home` is the CLI's own folder (such as `~/.claude`) that all its trials use; None: each has one of its own.
     """
 
     name: str
@@ -161,3 +182,16 @@ class Agent:
     permissions: Literal["full"]
     turn_seconds: float | None
     source: str
+    shared_home: Path | None = None
+    home_wait_seconds: float = DEFAULT_HOME_WAIT_SECONDS
+    fallback: Fallback | None = None
+
+    @property
+    def session_binding(self) -> Literal["isolated", "shared"]:
+        """Whether each trial has a home of its own."""
+        return "isolated" if self.shared_home is None else "shared"
+
+    @property
+    def has_login(self) -> bool:
+        """Whether the CLI may have a login of its own: then no key has to be passed."""
+        return self.login == "copy" or self.shared_home is not None

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
-from skillup.spec.agent import EnvironmentName, ModelChoice
+from skillup.spec.agent import EnvironmentName, Fallback, ModelChoice
 from skillup.spec.case import Case, Constraints
 from skillup.spec.judge import Expect, Judge
 from skillup.spec.values import Delay, Flag, InnerPath, LimitCount, LimitSeconds, Seconds, Spec, Value, Whole, Words
@@ -117,7 +117,7 @@ class Report(Spec):
 class SuiteFile(Spec):
     """`eval.yaml` as written."""
 
-    later = frozenset({"mcp", "user_simulator", "benchmark", "judges", "agents", "requires", "fallback"})
+    later = frozenset({"mcp", "user_simulator", "benchmark", "judges", "agents", "requires"})
 
     schema_version: Literal["v1alpha1"]
     name: str = ""
@@ -127,6 +127,7 @@ class SuiteFile(Spec):
     skills: tuple[Skill, ...] = ()
     cases: Cases
     judge: Judge | None = None
+    fallback: Fallback | None = None
     report: Report = Report()
 
 
@@ -177,5 +178,6 @@ class Suite:
     environment: Environment = field(default_factory=Environment)
     skills: tuple[InstalledSkill, ...] = ()
     parallelism: int = DEFAULT_PARALLELISM
+    fallback: Fallback | None = None
     formats: tuple[str, ...] = ("json",)
     warnings: tuple[str, ...] = ()

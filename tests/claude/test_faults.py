@@ -295,7 +295,7 @@ def test_a_session_that_vanishes_in_mid_turn_is_an_error_on_the_builtin_agent(pr
         """
         input: {prompt: one}
         judge: {type: rule_based, success: [{output_contains: {all: [done]}}]}
-        script: [{replies: [{calls: [{tool: bash, args: {command: "rm -r ~/sessions"}}]}, {say: done}]}]
+        script: [{replies: [{calls: [{tool: bash, args: {command: "rm -r ~/.skillup-agent/sessions"}}]}, {say: done}]}]
         """,
     )
     done = project.run("gone.yaml", "--agent", "demo")

@@ -135,7 +135,7 @@ def test_doctor_finds_a_real_cli_and_its_login(claude: Project) -> None:
     claude.write("user-home/.claude/.credentials.json", "{}")
     done = claude.call("doctor")
     assert "claude_code  2." in done.stdout
-    assert "login: ~/.claude/.credentials.json; a profile with `login: copy` uses it" in done.stdout
+    assert f"login: {claude.home}/.claude/.credentials.json; a profile with `login: copy` uses it" in done.stdout
 
 
 def test_doctor_tells_a_trial_root_that_agents_could_not_be_isolated_in(project: Project) -> None:

@@ -20,7 +20,7 @@ from tests.engines.recorded import RECORDINGS, events, folded, lines, names
 IDENTITY = "3b0f6f5e-8a4f-4a61-9d5e-000000000001"
 
 SETTINGS: dict[str, dict[str, Any]] = {
-    "builtin": {"max_steps": 7, "max_retries": 3},
+    "builtin": {"max_steps": 7, "max_retries": 3, "sessions": False},
     "claude_code": {
         "binary": "/opt/claude",
         "max_retries": 3,
@@ -143,13 +143,13 @@ def test_the_prompt_goes_in_by_stdin_and_ends_it(name: str, prompt: str) -> None
 
 @each_engine
 def test_every_setting_reaches_the_cli(name: str) -> None:
-    """A setting that changes neither the call, nor the configuration, nor our patience is a promise nobody keeps."""
+    """A setting that changes neither the call nor what we make of it is a promise nobody keeps."""
     engine = ENGINES[name]
     plain = request(name)
 
     def effect(settings: EngineSettings) -> tuple[object, ...]:
         call = engine.invocation(replace(plain, settings=settings))
-        return call, engine.home_files(settings), engine.patience(settings)
+        return call, engine.patience(settings), engine.resumes(settings)
 
     for key in SETTINGS[name]:
         others = {other: value for other, value in SETTINGS[name].items() if other != key}

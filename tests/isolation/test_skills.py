@@ -55,7 +55,7 @@ BUILTIN_CASE = """
     script:
       - user: make a ticket by the skill
         replies:
-          - calls: [{tool: bash, args: {command: "sh ~/skills/ticketing/scripts/make.sh; cat ~/skills/*/SKILL.md"}}]
+          - calls: [{tool: bash, args: {command: "S=~/.skillup-agent/skills/*; sh $S/*/make.sh; cat $S/*.md"}}]
           - say: "{{result}}"
 """
 
@@ -66,7 +66,7 @@ LISTING_CASE = """
     script:
       - user: list
         replies:
-          - calls: [{tool: bash, args: {command: "cd ~/skills/ticketing && find . -type f | sort"}}]
+          - calls: [{tool: bash, args: {command: "cd ~/.skillup-agent/skills/ticketing && find . -type f | sort"}}]
           - say: "{{result}}"
 """
 
@@ -171,7 +171,10 @@ def test_the_builtin_agent_runs_the_skill_and_its_first_request_differs_by_the_s
             "its file first"
         ),
         "+system: and follow it. The skills that you have:",
-        "+system: - ticketing: Makes and closes tickets in tickets.txt. (file: ROOT/home/skills/ticketing/SKILL.md)",
+        (
+            "+system: - ticketing: Makes and closes tickets in tickets.txt. "
+            "(file: ROOT/home/.skillup-agent/skills/ticketing/SKILL.md)"
+        ),
     ]
 
 
