@@ -309,8 +309,27 @@ class TurnResult(Value):
     unmatched: tuple[str, ...]
 
 
+class AttemptResult(Value):
+    """One attempt at a trial that took several: how it ended, what it cost, and where it is kept."""
+
+    attempt: int
+    status: Status
+    code: str
+    reason: str
+    error: Failure | None
+    violations_before_error: tuple[str, ...]
+    duration_ms: int
+    usage: Usage
+    cost_usd: float | None
+    folder: str
+
+
 class TrialResult(Value):
-    """One entry of `case_results`: a trial and its verdict."""
+    """One entry of `case_results`: a trial and its verdict.
+
+    After retries it is the last valid attempt's (PASS or FAIL), else the last one's; `attempt_results` are all of them
+    then. `best_of_n` is set where a FAIL was tried again: then `first_valid_status` is what rates count.
+    """
 
     schema_version: SchemaVersion = SCHEMA_VERSION
     case_id: str
@@ -320,6 +339,9 @@ class TrialResult(Value):
     agent: AgentIdentity
     trial: int
     attempts: int
+    attempt_results: tuple[AttemptResult, ...] = ()
+    best_of_n: int | None = None
+    first_valid_status: Status | None = None
     duration_ms: int
     turns: int
     input_tokens: int | None
@@ -341,7 +363,8 @@ class TrialResult(Value):
 class Totals(Value):
     """Trials by status, and the rates over valid trials (PASS + FAIL) and over all (valid + ERROR).
 
-    `errors_by_kind` tells a capture that found nothing from a provider that was down.
+    `errors_by_kind` tells a capture that found nothing from a provider that was down. Rates count the first valid
+    attempt of each trial: `passed_first` of `valid` passed in it. `best_of_n` trials are shown as their best attempt.
     """
 
     passed: int
@@ -350,6 +373,8 @@ class Totals(Value):
     errors_by_kind: dict[ErrorKind, int]
     skipped: int
     unchecked: int
+    best_of_n: int = 0
+    passed_first: int
     valid: int
     pass_rate_valid: float | None
     pass_rate_all: float | None

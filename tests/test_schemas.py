@@ -18,6 +18,7 @@ FOLDER = REPOSITORY / "docs" / "schemas"
 FILES = {
     "run.json": "run",
     "result.json": "result",
+    "*/*/*/*/result.json": "trial-result",
     "*/*/*/*/*/result.json": "trial-result",
     "*/*/*/*/*/grading.json": "grading",
     "*/*/*/*/*/record.json": "record",

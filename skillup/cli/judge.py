@@ -23,13 +23,13 @@ def command(run: Path, as_json: bool, verbose: int) -> None:
     with expected_errors():
         from skillup.cli.run import show
         from skillup.execution import rundir
-        from skillup.execution.grading import grade
+        from skillup.execution.attempts import judge_attempts
         from skillup.execution.store import write_json
         from skillup.judging.totals import SOME_ERROR, exit_code
 
         try:
             for folder in rundir.trial_folders(run):
-                grade(folder)
+                judge_attempts(folder)
             judged = rundir.saved_run(run)
             write_json(run / "result.json", judged)
         except OSError as error:

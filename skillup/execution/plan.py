@@ -92,10 +92,11 @@ def make_plan(suites: Sequence[Suite], choices: Choices, host: Mapping[str, str]
                         variant="with_skill",
                         trial=1,
                         attempt=1,
-                        folder=Path(case.id) / agent.name / "with_skill" / "trial-1" / "attempt-1",
+                        folder=Path(case.id) / agent.name / "with_skill" / "trial-1",
                         trial_base=base,
                         keep=choices.keep,
                         obstacle=obstacle or _case_obstacle(case, agent, engine, fallback),
+                        retry=suite.retry,
                         single_shot=len(case.turns) > 1 and not _resumes(engine, agent),
                     )
                 )

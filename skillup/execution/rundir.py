@@ -187,13 +187,12 @@ def read_manifest(directory: Path) -> RunManifest:
 
 
 def trial_folders(directory: Path) -> tuple[Path, ...]:
-    """The folders of the trials that have a record, in the order of the manifest.
+    """The folders of the planned trials, in the order of the manifest; not each of them has to be there.
 
     Raises:
         RunDirectoryError: it is not a run directory.
     """
-    folders = [directory / name for name in read_manifest(directory).trials]
-    return tuple(folder for folder in folders if (folder / "record.json").exists())
+    return tuple(directory / name for name in read_manifest(directory).trials)
 
 
 def saved_run(directory: Path) -> RunResult:

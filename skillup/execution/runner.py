@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import queue
 import threading
-import traceback
 from collections.abc import Callable, Sequence
 
-from skillup.errors import Cancelled, RunDirectoryError
+from skillup.errors import Cancelled
+from skillup.execution.attempts import run_attempts
 from skillup.execution.task import Progress, Services, TrialTask
-from skillup.execution.trial import give_up, run_trial
-from skillup.results import Failure, TrialResult
+from skillup.results import TrialResult
 
 _WAKE_SECONDS = 0.2
 """How long the main thread sleeps at a time: signals reach Python code only between its waits."""
@@ -38,7 +37,7 @@ def run_all(tasks: Sequence[TrialTask], services: Services, parallelism: int) ->
             except queue.Empty:
                 return
             try:
-                done[index] = _run_one(task, services)
+                done[index] = run_attempts(task, services)
             except Cancelled:
                 return
             except Exception as error:  # noqa: BLE001 - raised by the main thread: here nobody would see it
@@ -53,20 +52,6 @@ def run_all(tasks: Sequence[TrialTask], services: Services, parallelism: int) ->
     if broken:
         raise broken[0]
     return tuple(done[index] for index in sorted(done))
-
-
-def _run_one(task: TrialTask, services: Services) -> TrialResult:
-    try:
-        return run_trial(task, services)
-    except (Cancelled, RunDirectoryError):
-        raise
-    except OSError as error:
-        # What the machine refuses an agent is in its trial's record; this was refused when the record was written.
-        raise RunDirectoryError(f"{task.folder} cannot be written: {error.strerror or error}") from error
-    except Exception as error:  # noqa: BLE001 - the one broad net: a bug of ours costs one trial, not the night's run
-        message = f"a bug in skillup: {type(error).__name__}: {error}"
-        tail = traceback.format_exc()[-4000:]
-        return give_up(task, services, Failure(kind="internal", phase="conversation", message=message, tail=tail))
 
 
 def _in_threads(work: Callable[[], None], count: int) -> None:

@@ -58,8 +58,8 @@ def with_session_file(engine: Engine, home: Path, outcome: TurnOutcome, workspac
 def mixed_up(outcome: TurnOutcome, number: int, task: TrialTask, services: Services) -> TrialError | None:
     """The fault that somebody else is in this trial's session: another trial, or a process that is not ours."""
     for session_id in outcome.stream.session_ids[:1]:
-        owner = services.sessions.owner(session_id, task.folder)
-        if owner != task.folder:
+        owner = services.sessions.owner(session_id, task.attempt_folder)
+        if owner != task.attempt_folder:
             return TrialError(
                 "session",
                 f"turn {number} ran in session {session_id}, which belongs to another trial: {owner}",

@@ -15,7 +15,7 @@ from skillup.modelserver.server import ModelServer
 from skillup.results import Failure, Status, Variant
 from skillup.spec.agent import Agent
 from skillup.spec.case import Case
-from skillup.spec.suite import Environment, InstalledSkill
+from skillup.spec.suite import Environment, InstalledSkill, RetryPolicy
 from skillup.spec.turn import Turn
 
 Keep = Literal["failed", "all", "none"]
@@ -23,7 +23,7 @@ Keep = Literal["failed", "all", "none"]
 
 @dataclass(frozen=True)
 class TrialTask:
-    """One trial to be run: a plain picklable value.
+    """One trial to be run, or one attempt at it: a plain picklable value. `folder` is the trial's.
 
     `obstacle` is why it cannot run, found while planning. With `single_shot` all messages of the user go out as one.
     """
@@ -42,6 +42,12 @@ class TrialTask:
     keep: Keep
     obstacle: Failure | None = None
     single_shot: bool = False
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+
+    @property
+    def attempt_folder(self) -> Path:
+        """Where this attempt is kept."""
+        return self.folder / f"attempt-{self.attempt}"
 
     @property
     def turns(self) -> tuple[Turn, ...]:
@@ -51,7 +57,8 @@ class TrialTask:
     @property
     def label(self) -> str:
         """How progress and messages name it."""
-        return f"{self.case.id} · {self.agent.name}"
+        again = f" · attempt {self.attempt}" if self.attempt > 1 else ""
+        return f"{self.case.id} · {self.agent.name}{again}"
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def run_trial(task: TrialTask, services: Services) -> TrialResult:
         Cancelled: the user stopped the run; the turns that had ended are on disk, the trial has no result.
         RunDirectoryError, OSError: the trial cannot be saved.
     """
-    folder = TrialFolder(task.folder, Masker(secrets_of(task, services.host)))
+    folder = TrialFolder(task.attempt_folder, Masker(secrets_of(task, services.host)))
     folder.save_case(task.case)
     started = datetime.now(UTC)
     clock = time.monotonic()
@@ -70,9 +70,9 @@ def run_trial(task: TrialTask, services: Services) -> TrialResult:
         except TrialError as error:
             talk = Talk.impossible(Failure.of(error))
         folder.save_record(record_trial(task, talk, started, time.monotonic() - clock))
-        result = grade(task.folder)
+        result = grade(task.attempt_folder)
         if talk.workspace and (task.keep == "all" or (task.keep == "failed" and result.status != "PASS")):
-            keep_workspace(talk.workspace, task.folder, folder.masker)
+            keep_workspace(talk.workspace, task.attempt_folder, folder.masker)
     return result
 
 
@@ -82,10 +82,10 @@ def give_up(task: TrialTask, services: Services, failure: Failure) -> TrialResul
     Raises:
         RunDirectoryError, OSError: it cannot be saved.
     """
-    folder = TrialFolder(task.folder, Masker(secrets_of(task, services.host)))
+    folder = TrialFolder(task.attempt_folder, Masker(secrets_of(task, services.host)))
     folder.save_case(task.case)
     folder.save_record(record_trial(task, Talk.impossible(failure), datetime.now(UTC), 0.0))
-    return grade(task.folder)
+    return grade(task.attempt_folder)
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,13 @@ ALL_GOOD, SOME_FAIL, SOME_ERROR, INTERRUPTED = 0, 1, 3, 130
 
 
 def count(results: Sequence[TrialResult]) -> Totals:
-    """Trials by status. Rates are over valid trials (PASS + FAIL) and over all (valid + ERROR), else None."""
+    """Trials by status. Rates are over valid trials (PASS + FAIL) and over all (valid + ERROR), else None.
+
+    They count the first valid attempt of each trial: whoever tries again after a FAIL does not pass more often.
+    """
     by_status = Counter(result.status for result in results)
-    valid = by_status["PASS"] + by_status["FAIL"]
+    first = Counter(result.first_valid_status or result.status for result in results)
+    valid, passed = first["PASS"] + first["FAIL"], first["PASS"]
     everything = valid + by_status["ERROR"]
     kinds = Counter(result.error.kind for result in results if result.error is not None)
     return Totals(
@@ -23,9 +27,11 @@ def count(results: Sequence[TrialResult]) -> Totals:
         errors_by_kind=dict(sorted(kinds.items())),
         skipped=by_status["SKIP"],
         unchecked=by_status["UNCHECKED"],
+        best_of_n=sum(result.best_of_n is not None for result in results),
+        passed_first=passed,
         valid=valid,
-        pass_rate_valid=by_status["PASS"] / valid if valid else None,
-        pass_rate_all=by_status["PASS"] / everything if everything else None,
+        pass_rate_valid=passed / valid if valid else None,
+        pass_rate_all=passed / everything if everything else None,
     )
 
 

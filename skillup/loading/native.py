@@ -147,6 +147,7 @@ class _Loader:
                 environment=written.environment,
                 skills=tuple(skills),
                 parallelism=written.cases.parallelism,
+                retry=written.cases.retry_policy,
                 fallback=written.fallback,
                 formats=written.report.formats,
                 warnings=tuple(warnings),

@@ -116,6 +116,12 @@ def _below(result: TrialResult) -> Iterator[Text]:
 
 def _remarks(result: TrialResult) -> Iterator[str]:
     """What was out of the ordinary: nothing of it changes the verdict, and none of it should go unseen."""
+    if result.best_of_n is not None:
+        yield f"best of {result.best_of_n} attempts; rates count the first valid one, which was FAIL"
+    for tried in result.attempt_results[:-1]:
+        yield f"attempt {tried.attempt} was {tried.status} {tried.code}: {tried.reason}"
+    for violation in (broken for tried in result.attempt_results for broken in tried.violations_before_error):
+        yield f"violated before an error: {violation}"
     if result.execution_mode == "single_shot_fallback":
         yield "all turns were sent as one message"
     for turn in result.turn_results:
@@ -143,7 +149,8 @@ def _totals(totals: Totals) -> str:
     if totals.pass_rate_valid is None:
         return f"{words}; no valid trial: nothing was measured"
     percent = math.floor(totals.pass_rate_valid * 100)  # 999 of 1000 are not 100%
-    return f"{words}; {totals.passed} of {totals.valid} valid trials passed ({percent}%)"
+    first = ", counting first attempts" if totals.best_of_n else ""
+    return f"{words}; {totals.passed_first} of {totals.valid} valid trials passed{first} ({percent}%)"
 
 
 def _unfinished(run: RunResult) -> str:

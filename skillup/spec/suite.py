@@ -18,6 +18,11 @@ from skillup.spec.values import Delay, Flag, InnerPath, LimitCount, LimitSeconds
 DEFAULT_PARALLELISM = 1
 MAX_PARALLELISM = 256
 
+MAX_RETRIES = 10
+"""The public format's bound."""
+
+RetryOn = Literal["error", "timeout", "turn_precondition_fail"]
+
 
 class SetupStep(Spec):
     """One shell command, run in the empty workspace before the fixture is copied in."""
@@ -92,14 +97,24 @@ class CaseDefaults(Spec):
     expect: Expect = Expect()
 
 
+class RetryPolicy(Spec):
+    """Which outcomes of a trial are tried again, and how often; without `retry_on` none is.
+
+    `error` are the faults that a later attempt may be spared, `timeout` is that kind alone, `turn_precondition_fail` a
+    gate that failed the case.
+    """
+
+    max_retries: int = Field(0, ge=0, le=MAX_RETRIES)
+    retry_on: tuple[RetryOn, ...] = ()
+
+
 class Cases(Spec):
     """Which case files belong to the suite, relative to the suite's root; globs allowed."""
-
-    later = frozenset({"retry_policy"})
 
     files: tuple[Words, ...] = Field(min_length=1)
     defaults: CaseDefaults = CaseDefaults()
     parallelism: Whole = Field(DEFAULT_PARALLELISM, ge=1, le=MAX_PARALLELISM)
+    retry_policy: RetryPolicy = RetryPolicy()
 
 
 class Report(Spec):
@@ -178,6 +193,7 @@ class Suite:
     environment: Environment = field(default_factory=Environment)
     skills: tuple[InstalledSkill, ...] = ()
     parallelism: int = DEFAULT_PARALLELISM
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
     fallback: Fallback | None = None
     formats: tuple[str, ...] = ("json",)
     warnings: tuple[str, ...] = ()

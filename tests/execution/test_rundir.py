@@ -204,6 +204,6 @@ class TestTheManifest:
 
 def test_a_run_without_a_trial_that_ended_says_so() -> None:
     write(new_directory("demo", Path("a")))
-    assert trial_folders(Path("a")) == ()
+    assert not [folder for folder in trial_folders(Path("a")) if folder.exists()]
     with pytest.raises(RunDirectoryError, match="a holds no trial that ended"):
         saved_run(Path("a"))

@@ -59,7 +59,6 @@ LATER_IN_SUITES = {
         "cases: {files: [a.yaml], defaults: {collect_artifacts: ['*.md']}}\n",
         "collect_artifacts",
     ),
-    "cases.retry_policy": ("cases: {files: [a.yaml], retry_policy: {max_retries: 1}}\n", "retry_policy"),
     "judges": ("judges: []\n" + CASES, "judges"),
     "benchmark": ("benchmark: {enabled: true}\n" + CASES, "benchmark"),
     "report.artifacts": ("report: {artifacts: [logs]}\n" + CASES, "artifacts"),

@@ -1,0 +1,137 @@
+"""A trial and its attempts: when one more is made, and what they mean together. Every attempt is kept."""
+
+from __future__ import annotations
+
+import random
+import traceback
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from skillup.errors import Cancelled, ErrorKind, RunDirectoryError
+from skillup.execution.grading import grade
+from skillup.execution.store import write_json
+from skillup.execution.task import Services, TrialTask
+from skillup.execution.trial import give_up, run_trial
+from skillup.results import AttemptResult, Failure, TrialResult
+from skillup.spec.suite import RetryPolicy
+
+PASSING_FAULTS: Final[frozenset[ErrorKind]] = frozenset(
+    {"network", "rate_limit", "overloaded", "timeout", "crash", "output"}
+)
+"""Kinds that a later attempt may be spared; the others would come again, or are the case's own."""
+
+FIRST_PAUSE_SECONDS = 1.0
+LONGEST_PAUSE_SECONDS = 60.0
+"""Pauses double from attempt to attempt, up to this."""
+
+LONGEST_ASKED_SECONDS = 600.0
+"""As long as a provider may ask us to wait; whoever asks for more will not answer in this run."""
+
+VALID = ("PASS", "FAIL")
+
+
+def run_attempts(task: TrialTask, services: Services) -> TrialResult:
+    """Runs a trial, again where its outcome calls for it and the policy allows; `result.json` of the trial is last.
+
+    Raises:
+        Cancelled: the user stopped the run; the attempts that had ended are on disk, the trial has no result.
+        RunDirectoryError: the trial cannot be saved.
+    """
+    results: list[TrialResult] = []
+    while True:
+        results.append(_attempt(replace(task, attempt=len(results) + 1), services))
+        pause = pause_before_next(results, task.retry)
+        if pause is None:
+            return _save(task.folder, results)
+        services.pause(pause)
+
+
+def judge_attempts(folder: Path) -> TrialResult | None:
+    """Judges the saved attempts of a trial again; None where there is none.
+
+    Raises:
+        RunDirectoryError: an attempt is damaged.
+    """
+    numbers = sorted(int(path.parent.name.rpartition("-")[2]) for path in folder.glob("attempt-*/record.json"))
+    results = [grade(folder / f"attempt-{number}") for number in numbers]
+    return _save(folder, results) if results else None
+
+
+def _attempt(task: TrialTask, services: Services) -> TrialResult:
+    try:
+        return run_trial(task, services)
+    except (Cancelled, RunDirectoryError):
+        raise
+    except OSError as error:
+        # What the machine refuses an agent is in its trial's record; this was refused when the record was written.
+        raise RunDirectoryError(f"{task.attempt_folder} cannot be written: {error.strerror or error}") from error
+    except Exception as error:  # noqa: BLE001 - the one broad net: a bug of ours costs one trial, not the night's run
+        message = f"a bug in skillup: {type(error).__name__}: {error}"
+        tail = traceback.format_exc()[-4000:]
+        return give_up(task, services, Failure(kind="internal", phase="conversation", message=message, tail=tail))
+
+
+def _save(folder: Path, results: Sequence[TrialResult]) -> TrialResult:
+    result = together(results)
+    try:
+        write_json(folder / "result.json", result)
+    except OSError as error:
+        raise RunDirectoryError(f"{folder} cannot be written: {error.strerror or error}") from error
+    return result
+
+
+def pause_before_next(results: Sequence[TrialResult], policy: RetryPolicy) -> float | None:
+    """Seconds to wait before one more attempt; None when there is none to be made."""
+    last, done = results[-1], len(results)
+    if done > policy.max_retries or not _calls_for_another(last, policy):
+        return None
+    asked = last.error.retry_after if last.error else None
+    if asked is not None:
+        return asked if asked <= LONGEST_ASKED_SECONDS else None
+    # Half of it by chance, so that trials that failed together do not come back together.
+    return min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2.0 ** (done - 1)) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
+
+
+def _calls_for_another(result: TrialResult, policy: RetryPolicy) -> bool:
+    if result.status == "FAIL":
+        return result.grading.code == "gate" and "turn_precondition_fail" in policy.retry_on
+    if result.error is None:
+        return False
+    kind = result.error.kind
+    return (kind in PASSING_FAULTS and "error" in policy.retry_on) or (
+        kind == "timeout" and "timeout" in policy.retry_on
+    )
+
+
+def together(results: Sequence[TrialResult]) -> TrialResult:
+    """What the attempts of a trial mean: the last valid one, else the last; marked where a FAIL was tried again."""
+    if len(results) == 1:
+        return results[0]
+    valid = [result for result in results if result.status in VALID]
+    shown = valid[-1] if valid else results[-1]
+    first = valid[0].status if valid else None
+    return shown.model_copy(
+        update={
+            "attempts": len(results),
+            "attempt_results": tuple(_short(result, number) for number, result in enumerate(results, start=1)),
+            "best_of_n": len(results) if first == "FAIL" and results[-1] is not valid[0] else None,
+            "first_valid_status": first,
+        }
+    )
+
+
+def _short(result: TrialResult, number: int) -> AttemptResult:
+    return AttemptResult(
+        attempt=number,
+        status=result.status,
+        code=result.grading.code,
+        reason=result.grading.reason,
+        error=result.error,
+        violations_before_error=result.grading.violations_before_error,
+        duration_ms=result.duration_ms,
+        usage=result.usage,
+        cost_usd=result.cost_usd,
+        folder=result.folder,
+    )
