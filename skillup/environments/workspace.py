@@ -1,4 +1,4 @@
-"""What a trial's workspace and engine home hold before the first turn: fixture, files, git, skills, login.
+"""What a trial's workspace and engine home hold before the first turn: fixture, files, skills, login.
 
 A fixture may be a stranger's: nothing of it is run, and nothing is written through its links.
 """
@@ -13,19 +13,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from skillup.environments.host import TrialRoot
 from skillup.environments.process import Command, Ended, ProcessError
 from skillup.errors import TrialError
+from skillup.loading.repositories import repository_elsewhere
 
 Run = Callable[[Command, float], tuple[Ended, str]]
 """Runs a set-up command to its end within a limit in seconds; how it ended, and the end of what it printed."""
 
-GIT_SECONDS = 60.0
-_GIT_DATE = "2024-01-01T00:00:00Z"
-"""Fixed, because the last commit reaches the model: two trials of a comparison must see the same."""
-
-
-_QUIET = ("-c", "core.hooksPath=/dev/null", "-c", "commit.gpgsign=false")
 _NO_FILTERS = "\n* -filter\n"
 """For `.git/info/attributes`, which outranks every other: filters are programs, named by the repository itself."""
 
@@ -41,16 +35,12 @@ def copy_fixture(fixture: Path, workspace: Path) -> None:
     """
     try:
         shutil.copytree(fixture, workspace, symlinks=True, dirs_exist_ok=True)
-        git = workspace / ".git"
-        if os.path.lexists(git):
-            if not stat.S_ISDIR(git.lstat().st_mode):
-                raise TrialError(
-                    "setup",
-                    f"the fixture {fixture.name} is the working tree of a repository elsewhere: its .git is no folder",
-                    phase="setup",
-                    hint="agents would work in that repository; leave .git out of the fixture, or make it a clone",
-                )
-            _disarm(git)
+        complaint = repository_elsewhere(workspace)
+        if complaint is not None:
+            message, hint = complaint
+            raise TrialError("setup", f"the fixture {fixture.name} cannot be used: {message}", phase="setup", hint=hint)
+        if (workspace / ".git").is_dir():
+            _disarm(workspace / ".git")
     except (OSError, shutil.Error) as error:
         raise TrialError(
             "setup", f"the fixture {fixture.name} cannot be copied: {_first(error)}", phase="setup"
@@ -83,29 +73,17 @@ def write_files(files: Mapping[str, str], workspace: Path) -> None:
     base = Path(os.path.realpath(workspace))
     for name, text in files.items():
         place = workspace / name
-        # The fixture may hold a link to somewhere else; nothing is written through it.
-        if not Path(os.path.realpath(place)).is_relative_to(base):
+        # The fixture may hold a link to somewhere else, or into its repository; nothing is written through it.
+        real = Path(os.path.realpath(place))
+        if not real.is_relative_to(base):
             raise TrialError("setup", f"context.files: {name} leads out of the workspace", phase="setup")
+        if ".git" in (part.lower() for part in real.relative_to(base).parts):
+            raise TrialError("setup", f"context.files: {name} leads into a .git", phase="setup")
         try:
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(text, encoding="utf-8")
         except OSError as error:
             raise TrialError("setup", f"context.files: {name} cannot be written: {error}", phase="setup") from error
-
-
-def init_git(root: TrialRoot, variables: Mapping[str, str], run: Run) -> None:
-    """Makes the workspace a repository with one commit, the same bytes in every trial.
-
-    Raises:
-        TrialError: `setup`, git is missing or refuses.
-    """
-    env = {**variables, "GIT_AUTHOR_DATE": _GIT_DATE, "GIT_COMMITTER_DATE": _GIT_DATE}
-    for step in (
-        ("init", "--quiet", "--initial-branch=main", "--template="),
-        ("add", "--all", "--force"),
-        ("commit", "--quiet", "--allow-empty", "--message", "Initial state"),
-    ):
-        set_up(("git", *_QUIET, *step), root.workspace, env, run, GIT_SECONDS)
 
 
 def check_workspace(workspace: Path) -> None:
@@ -132,22 +110,23 @@ def check_workspace(workspace: Path) -> None:
     )
 
 
-def set_up(argv: tuple[str, ...], cwd: Path, env: Mapping[str, str], run: Run, seconds: float) -> None:
-    """Runs one set-up command.
+def set_up(command: Command, run: Run, seconds: float, *, key: str, shown: str, codes: tuple[int, ...] = (0,)) -> int:
+    """Runs one set-up command, and gives its exit code; `key` is the key that asked for it, `shown` what is told of it.
 
     Raises:
-        TrialError: `setup`, it is missing, fails, or does not end in time.
+        TrialError: `setup`, it is missing, ends with none of the `codes`, or not in time.
     """
-    shown = " ".join(argv)
+    said = f"{key}: `{shown}`"
     try:
-        ended, tail = run(Command(argv, env, cwd), seconds)
+        ended, tail = run(command, seconds)
     except ProcessError as error:
-        raise TrialError("setup", f"`{shown}` cannot be started: {error}", phase="setup") from error
+        raise TrialError("setup", f"{said} cannot be started: {error}", phase="setup") from error
     if ended.how == "deadline":
-        raise TrialError("setup", f"`{shown}` did not end within {seconds:g} s", phase="setup", tail=tail)
-    if ended.exit_code != 0:
+        raise TrialError("setup", f"{said} did not end within {seconds:g} s", phase="setup", tail=tail)
+    if ended.exit_code is None or ended.exit_code not in codes:
         code = f"signal {ended.signal}" if ended.signal else f"exit code {ended.exit_code}"
-        raise TrialError("setup", f"`{shown}` failed with {code}", phase="setup", tail=tail)
+        raise TrialError("setup", f"{said} failed with {code}", phase="setup", tail=tail)
+    return ended.exit_code
 
 
 def install_skill(folder: Path, files: tuple[str, ...], target: Path) -> None:

@@ -1,7 +1,8 @@
 """Models as plain data with every secret masked, in a form that still reads back as the same model.
 
 Only free text is masked. Names of fields and words of closed lists hold no secret, and a credential that happens to
-be an ordinary word (`default`) must not damage them; nor the names that a case gives to itself and to its variables.
+be an ordinary word (`default`) must not damage them; nor the names that a case gives to itself, to its variables,
+branches and remotes.
 In a pattern the mask stands escaped: there it must match itself, and not one of its letters.
 """
 
@@ -16,10 +17,12 @@ from pydantic import BaseModel
 
 from skillup.masking import MASK, Masker
 from skillup.spec.case import CaseId
+from skillup.spec.git import BranchName, RemoteName
 from skillup.spec.turn import VariableName
 from skillup.spec.values import Pattern
 
 _Kind = Literal["free", "word", "pattern", "named"]
+_NAMES = (CaseId, VariableName, BranchName, RemoteName)
 
 
 def masked(value: Any, masker: Masker, *, only_set: bool = False) -> Any:
@@ -70,7 +73,7 @@ def _kind(parts: tuple[Any, ...]) -> _Kind:
         return "pattern"
     if parts[0] is dict or get_origin(parts[0]) is dict:
         return "named" if VariableName in parts else "free"
-    names = any(part in (CaseId, VariableName) or get_origin(part) is Literal for part in parts)
+    names = any(part in _NAMES or get_origin(part) is Literal for part in parts)
     return "word" if names else "free"
 
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from skillup.engines import ENGINES
 from skillup.engines.base import Endpoint, Engine
+from skillup.environments.git import WorkspaceGit
 from skillup.environments.host import TrialRoot, child_variables
 from skillup.environments.process import Command, Ended
 from skillup.environments.workspace import (
     Run,
     copy_fixture,
     copy_login,
-    init_git,
     install_skill,
     login_secrets,
     make_home,
@@ -36,8 +36,8 @@ _TAIL_BYTES = 4000
 def prepare(task: TrialTask, services: Services, engine: Engine, root: TrialRoot) -> dict[str, str]:
     """Fills the trial root, and gives the variables of every process of the trial.
 
-    Order, as the public format documents it: set-up steps in the empty workspace, then skills, then the fixture, the
-    files, and git.
+    Order, as the public format documents it: set-up steps in the empty workspace, then skills, then the fixture, its
+    repository and branch, the files, and the patch.
 
     Raises:
         TrialError: `setup` or `auth`.
@@ -45,20 +45,21 @@ def prepare(task: TrialTask, services: Services, engine: Engine, root: TrialRoot
     """
     run = _runner(services, root)
     variables = child_variables(services.host, root, task.environment.env, task.agent.env)
-    for step in task.environment.setup_steps:
-        set_up(("/bin/sh", "-c", step.run), root.workspace, variables, run, step.timeout_seconds)
+    for index, step in enumerate(task.environment.setup_steps):
+        command = Command(("/bin/sh", "-c", step.run), variables, root.workspace)
+        set_up(command, run, step.timeout_seconds, key=f"environment.setup_steps[{index}]", shown=step.run)
     for skill in task.skills:
         install_skill(skill.folder, skill.files, root.home / engine.skills_folder / skill.name)
     home = engine_home(task, engine, root)
     make_home(home)
     if task.agent.login == "copy":
         copy_login(engine.login_files, host_home(engine, services.host), home)
-    context = task.case.context
+    context, git = task.case.context, WorkspaceGit(task.case.context.git, root, variables, run)
     if context.repo_fixture is not None:
         copy_fixture(task.suite_root / context.repo_fixture, root.workspace)
+    is_new = git.open()
     write_files(context.files, root.workspace)
-    if context.git.init:
-        init_git(root, variables, run)
+    git.close(is_new=is_new, diff=task.suite_root / context.git.apply_diff if context.git.apply_diff else None)
     return variables
 
 

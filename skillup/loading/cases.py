@@ -14,6 +14,7 @@ from skillup.loading.checks import Fixtures, case_faults, case_warnings, judge_f
 from skillup.loading.document import Document, KeyPath
 from skillup.loading.faults import faults_from_validation
 from skillup.loading.paths import Ground, shown
+from skillup.loading.repositories import git_faults
 from skillup.loading.yamlfile import read_yaml
 from skillup.spec.case import Case, can_be_an_id
 from skillup.spec.problems import quoted
@@ -105,6 +106,8 @@ class CaseLoader:
             return
         self.faults += case_faults(case, document)
         self.faults += self._fixtures.faults(case, document)
+        prepared = self._suite is not None and bool(self._suite.file.environment.setup_steps)
+        self.faults += git_faults(case, document, self._ground, prepared=prepared)
         turns = len(case.turns)
         if self._suite is None or document.data.get("judge") is not None:
             self.faults += judge_faults(case.judge, turns, document)

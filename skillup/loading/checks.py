@@ -10,6 +10,7 @@ from pathlib import Path
 from skillup.errors import Fault
 from skillup.loading.document import Document, KeyPath
 from skillup.loading.paths import Ground
+from skillup.loading.repositories import repository_elsewhere
 from skillup.loading.spelling import closest
 from skillup.spec.agent import is_secret
 from skillup.spec.case import Case
@@ -135,7 +136,10 @@ class Fixtures:
             name = inside.removeprefix(prefix)
             return f"the fixture holds {name}, so the agent would see what is checked", "move it, or use a subfolder"
         out = self._ground.link_out(folder)
-        return (f"the fixture {written} cannot be used: {out}", "") if out else None
+        if out:
+            return f"the fixture {written} cannot be used: {out}", ""
+        elsewhere = repository_elsewhere(folder)
+        return (f"the fixture {written} cannot be used: {elsewhere[0]}", elsewhere[1]) if elsewhere else None
 
 
 def _templates(case: Case, document: Document) -> Iterator[Fault]:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, model_validator
 
+from skillup.spec.git import Git
 from skillup.spec.judge import Expect, Judge
 from skillup.spec.problems import fault_at, quoted
 from skillup.spec.rules import Rule
@@ -74,16 +75,8 @@ def _case_id(text: str) -> str:
 CaseId = Annotated[str, AfterValidator(_case_id)]
 
 
-class Git(Spec):
-    """Whether the workspace is a git repository with the fixture as its first commit."""
-
-    later = frozenset({"checkout", "apply_diff", "remotes"})
-
-    init: Flag = False
-
-
 class Context(Spec):
-    """What the workspace holds before the first turn: a fixture folder, then files, then git."""
+    """What the workspace holds before the first turn: a fixture folder, a repository, then files, then a patch."""
 
     repo_fixture: Words | None = None
     files: dict[InnerPath, str] = {}
@@ -102,6 +95,11 @@ class Context(Spec):
                     raise fault_at(f"{quoted(plain)} is written twice, in two spellings", "files", name)
                 if parent is not None:
                     raise fault_at(f"{quoted(parent)} is a file, so nothing can lie below it", "files", name)
+                if ".git" in plain.lower().split("/"):
+                    hint = "use `context.git`, or a setup step"
+                    raise fault_at(
+                        f"{quoted(plain)} lies in a .git, and what git reads there it may run", "files", name, hint=hint
+                    )
         return value
 
 

@@ -148,15 +148,28 @@ def test_a_trial_root_below_instructions_is_refused_before_anything_runs(project
     assert not (project.root / "deep").exists()
 
 
-def test_a_fixture_whose_repository_lies_elsewhere_is_refused(project: Project) -> None:
+def test_a_fixture_whose_repository_lies_elsewhere_is_refused_before_anything_runs(project: Project) -> None:
     """A linked working tree: what an agent commits in it would arrive in that repository."""
     project.write("fixture/.git", "gitdir: /somewhere/.git/worktrees/fixture")
     project.write("hello.yaml", CASE.format(git="true"))
     done = project.run("hello.yaml", "--agent", "demo")
-    error = done.trial().error
+    assert done.code == 2
+    assert "it is the working tree of a repository elsewhere: its .git is no folder" in done.stderr
+    assert "leave .git out of the fixture" in done.stderr
+
+
+def test_a_repository_that_set_up_steps_lead_elsewhere_gets_no_fixture(project: Project) -> None:
+    project.write("fixture/x", "x")
+    project.write("cases/hello.yaml", CASE.format(git="true"))
+    step = "{run: echo gitdir:/somewhere > .git}"
+    project.write(
+        "eval.yaml",
+        f"{{schema_version: v1alpha1, environment: {{setup_steps: [{step}]}}, cases: {{files: [cases/*]}}}}",
+    )
+    error = project.run("eval.yaml", "--agent", "demo").trial().error
     assert error is not None
     assert error.kind == "setup"
-    assert "fixture is the working tree of a repository elsewhere" in error.message
+    assert "the fixture fixture cannot be used: it is the working tree of a repository elsewhere" in error.message
     assert "leave .git out of the fixture" in error.hint
 
 

@@ -83,6 +83,8 @@ ACCEPTED_BY_CASES = {
     "turns.timeout_seconds": TURN % "timeout_seconds: 30",
     "turns.timeout_seconds 0": TURN % "timeout_seconds: 0",
     "context": PROMPT + "context: {repo_fixture: f, files: {a.txt: text}, git: {init: true}}\n",
+    "context.git": PROMPT
+    + "context: {git: {init: true, checkout: feature/a, apply_diff: a.diff, remotes: [{name: origin, url: ../a}]}}\n",
     "constraints": PROMPT + "constraints: {timeout_seconds: 10, max_turns: 3}\n",
     "constraints, 0 for the default": PROMPT + "constraints: {timeout_seconds: 0, max_turns: 0}\n",
     "expect": PROMPT
@@ -104,14 +106,10 @@ ACCEPTED_BY_CASES = {
 LATER_IN_CASES = {
     "user_simulator": (PROMPT + "user_simulator: {scenario: x}\n", "user_simulator"),
     "turns.respond": ("input: {turns: [{role: user, respond: x}]}\n", "simulated user"),
-    **{
-        f"context.git.{key}": (PROMPT + f"context: {{git: {{{key}: x}}}}\n", key)
-        for key in ("checkout", "apply_diff", "remotes")
-    },
     "expect.golden_file": (PROMPT + "expect: {golden_file: x}\n", "golden_file"),
     "judges": (PROMPT + "judges: []\n", "judges"),
-    "mcp": (PROMPT + "mcp: {servers: []}\n", "mcp"),
     "collect_artifacts": (PROMPT + "collect_artifacts: [x]\n", "collect_artifacts"),
+    "mcp": (PROMPT + "mcp: {servers: []}\n", "mcp"),
     **{f"judge.type {name}": (PROMPT + f"judge: {{type: {name}}}\n", name) for name in ("script", "agent_judge")},
     **{
         f"judge.{key}": (PROMPT + f"judge: {{type: none, {key}: x}}\n", key)
