@@ -174,7 +174,8 @@ class AgentIdentity(Value):
 class TrialRecord(Value):
     """Everything that happened in one trial; the judge reads this, the snapshots and the case, and nothing else.
 
-    `hidden_tools` are canonical tools whose calls the engine's stream cannot show.
+    `hidden_tools` are canonical tools whose calls the engine's stream cannot show. `artifacts` are the files that were
+    collected, by their paths in the workspace; `artifact_notes` say which patterns matched none, and what was left out.
     """
 
     schema_version: SchemaVersion = SCHEMA_VERSION
@@ -196,6 +197,8 @@ class TrialRecord(Value):
     session_ids: tuple[str, ...]
     failures: tuple[Failure, ...]
     hidden_tools: tuple[str, ...] = ()
+    artifacts: tuple[str, ...] = ()
+    artifact_notes: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _error_has_a_failure(self) -> Self:
@@ -357,6 +360,8 @@ class TrialResult(Value):
     grading: Verdict
     error: Failure | None
     failures: tuple[Failure, ...]
+    artifacts: tuple[str, ...] = ()
+    artifact_notes: tuple[str, ...] = ()
     folder: str
 
 

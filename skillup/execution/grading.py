@@ -62,6 +62,8 @@ def _result(evidence: Evidence, verdict: Verdict, folder: Path) -> TrialResult:
         grading=verdict,
         error=verdict.error,
         failures=record.failures,
+        artifacts=record.artifacts,
+        artifact_notes=record.artifact_notes,
         folder="/".join(folder.parts[-FOLDER_PARTS:]),
     )
 

@@ -7,7 +7,9 @@ from datetime import datetime
 from pathlib import Path
 
 from skillup.engines import ENGINES
+from skillup.environments.kept import collect_artifacts
 from skillup.environments.snapshot import Changes as SnapshotChanges
+from skillup.execution.store import TrialFolder
 from skillup.execution.task import TrialTask
 from skillup.execution.turn import TurnOutcome
 from skillup.modelserver.route import RecordedRequest
@@ -107,6 +109,20 @@ def traffic_of(requests: tuple[RecordedRequest, ...]) -> ModelTraffic:
         faults=tuple(request.outcome for request in asked if request.fault is not None),
         unmatched=tuple(request.outcome for request in asked if request.entry is None),
     )
+
+
+def with_artifacts(
+    record: TrialRecord, workspace: Path | None, patterns: tuple[str, ...], folder: TrialFolder
+) -> TrialRecord:
+    """The record of a trial whose `collect_artifacts` have been copied out of its workspace, where there is one.
+
+    Raises:
+        OSError: the copy cannot be written.
+    """
+    if workspace is None:
+        return record
+    collected = collect_artifacts(workspace, folder.path, folder.masker, patterns)
+    return record.model_copy(update={"artifacts": collected.paths, "artifact_notes": collected.notes})
 
 
 def identity_of(task: TrialTask, environment_names: tuple[str, ...]) -> AgentIdentity:

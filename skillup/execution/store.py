@@ -4,7 +4,8 @@
 <run>/result.json                                   all trials, when the run ends
 <run>/<case>/<agent>/<variant>/trial-K/attempt-N/   case.json  record.json  grading.json  timing.json  result.json
                                                     turn-N/{stdout,stderr,turn.json}  requests.jsonl
-                                                    snapshots.jsonl  contents.*  workspace/  left-out.txt
+                                                    snapshots.jsonl  contents.*  artifacts/
+                                                    workspace/  left-out.txt
 """
 
 from __future__ import annotations

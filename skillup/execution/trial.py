@@ -26,7 +26,7 @@ from skillup.environments.workspace import check_workspace
 from skillup.errors import TrialError
 from skillup.execution.ending import after_limit, next_limit, problem_of
 from skillup.execution.grading import grade
-from skillup.execution.record import Talk, record_trial, record_turn, traffic_of
+from skillup.execution.record import Talk, record_trial, record_turn, traffic_of, with_artifacts
 from skillup.execution.sessions import home_of_its_own, mixed_up, with_session_file
 from skillup.execution.setup import (
     credential_of,
@@ -69,7 +69,8 @@ def run_trial(task: TrialTask, services: Services) -> TrialResult:
             talk = _talk(task, services, folder, stack)
         except TrialError as error:
             talk = Talk.impossible(Failure.of(error))
-        folder.save_record(record_trial(task, talk, started, time.monotonic() - clock))
+        record = record_trial(task, talk, started, time.monotonic() - clock)
+        folder.save_record(with_artifacts(record, talk.workspace, task.case.collect_artifacts, folder))
         result = grade(task.attempt_folder)
         if talk.workspace and (task.keep == "all" or (task.keep == "failed" and result.status != "PASS")):
             keep_workspace(talk.workspace, task.attempt_folder, folder.masker)

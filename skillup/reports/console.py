@@ -134,6 +134,8 @@ def _remarks(result: TrialResult) -> Iterator[str]:
         if turn.unmatched:
             count = f"{len(turn.unmatched)} request{'' if len(turn.unmatched) == 1 else 's'}"
             yield f"{where}: the script had no answer to {count}: {turn.unmatched[0]}"
+    for note in result.artifact_notes:
+        yield f"collect_artifacts: {note}"
 
 
 def _totals(totals: Totals) -> str:

@@ -39,6 +39,8 @@ def details(result: TrialResult, console: Console, *, turns: bool) -> None:
             _say(console, "it said", result.error.tail, "dim")
     for violation in result.grading.violations_before_error:
         _say(console, "✗ before", violation, "red")
+    if result.artifacts:
+        _say(console, "artifacts", ", ".join(result.artifacts))
     _say(console, "files", result.folder, "dim")
 
 

@@ -19,6 +19,7 @@ from skillup.spec.rules import Rule
 from skillup.spec.script import Script
 from skillup.spec.turn import Capture, Gate, Input, Turn, VariableName
 from skillup.spec.values import (
+    ArtifactPath,
     Delay,
     Flag,
     InnerPath,
@@ -116,7 +117,7 @@ class Constraints(Spec):
 class Case(Spec):
     """One scenario. `id` defaults to the file's name, everything else to the suite's defaults."""
 
-    later = frozenset({"judges", "mcp", "user_simulator", "collect_artifacts", "requires", "mock_tools", "vacuous_ok"})
+    later = frozenset({"judges", "mcp", "user_simulator", "requires", "mock_tools", "vacuous_ok"})
 
     id: CaseId
     title: str = ""
@@ -132,6 +133,7 @@ class Case(Spec):
     script: Script | None = None
     turn_delay: Delay | None = None
     ignore_case: Flag | None = None
+    collect_artifacts: tuple[ArtifactPath, ...] = ()
 
     @property
     def turns(self) -> tuple[Turn, ...]:

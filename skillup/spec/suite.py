@@ -13,7 +13,19 @@ from pydantic import Field
 from skillup.spec.agent import EnvironmentName, Fallback, ModelChoice
 from skillup.spec.case import Case, Constraints
 from skillup.spec.judge import Expect, Judge
-from skillup.spec.values import Delay, Flag, InnerPath, LimitCount, LimitSeconds, Seconds, Spec, Value, Whole, Words
+from skillup.spec.values import (
+    ArtifactPath,
+    Delay,
+    Flag,
+    InnerPath,
+    LimitCount,
+    LimitSeconds,
+    Seconds,
+    Spec,
+    Value,
+    Whole,
+    Words,
+)
 
 DEFAULT_PARALLELISM = 1
 MAX_PARALLELISM = 256
@@ -85,9 +97,7 @@ class Skill(Spec):
 
 
 class CaseDefaults(Spec):
-    """What a case gets when it does not say otherwise; lists of `expect` are joined."""
-
-    later = frozenset({"collect_artifacts"})
+    """What a case gets when it does not say otherwise; lists of `expect` and `collect_artifacts` are joined."""
 
     timeout_seconds: LimitSeconds = None
     max_turns: LimitCount = None
@@ -95,6 +105,7 @@ class CaseDefaults(Spec):
     turn_delay: Delay | None = None
     ignore_case: Flag | None = None
     expect: Expect = Expect()
+    collect_artifacts: tuple[ArtifactPath, ...] = ()
 
 
 class RetryPolicy(Spec):
@@ -149,7 +160,7 @@ class SuiteFile(Spec):
 def with_defaults(case: Case, defaults: CaseDefaults, judge: Judge | None) -> Case:
     """The case with everything that it leaves open filled in from the suite.
 
-    A case's judge replaces the suite's whole; lists of `expect` are joined, the suite's first.
+    A case's judge replaces the suite's whole; lists of `expect` and `collect_artifacts` are joined, the suite's first.
     """
     limits = case.constraints
     return case.model_copy(
@@ -162,6 +173,7 @@ def with_defaults(case: Case, defaults: CaseDefaults, judge: Judge | None) -> Ca
             "expect": case.expect.merged_over(defaults.expect),
             "judge": case.judge or judge,
             "turn_delay": case.turn_delay if case.turn_delay is not None else defaults.turn_delay,
+            "collect_artifacts": tuple(dict.fromkeys((*defaults.collect_artifacts, *case.collect_artifacts))),
             "ignore_case": case.ignore_case if case.ignore_case is not None else defaults.ignore_case,
         }
     )

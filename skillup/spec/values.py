@@ -131,6 +131,12 @@ def _inside(path: str) -> str:
     return "/".join(named)
 
 
+def _not_of_git(path: str) -> str:
+    if ".git" in path.split("/"):
+        raise fault_at("what lies in a .git is never collected", hint="let the agent, or a rule, ask git")
+    return path
+
+
 Pattern = Annotated[str, AfterValidator(_checked_pattern)]
 """An RE2 regular expression."""
 
@@ -165,6 +171,9 @@ TurnReference = Annotated[int | str, BeforeValidator(_turn_reference)]
 
 InnerPath = Annotated[str, AfterValidator(_inside)]
 """A path or a glob inside the workspace or the suite."""
+
+ArtifactPath = Annotated[InnerPath, AfterValidator(_not_of_git)]
+"""A path or a glob of files to collect."""
 
 Flag = StrictBool
 Whole = StrictInt

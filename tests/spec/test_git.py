@@ -1,4 +1,4 @@
-"""`context.git`: names and addresses that git, or a program behind it, could misread."""
+"""`context.git`, and what may be collected: names and addresses that git, or a program behind it, could misread."""
 
 from __future__ import annotations
 
@@ -90,3 +90,21 @@ def test_a_remote_is_named_once() -> None:
 @pytest.mark.parametrize("path", [".git/config", "./.git/hooks/pre-commit", "sub/.git", ".GIT/config", ".git"])
 def test_a_file_of_the_case_may_not_be_put_where_git_reads_what_it_runs(path: str) -> None:
     assert "what git reads there it may run" in problem_of(context={"files": {path: "text"}})
+
+
+@pytest.mark.parametrize(
+    ("pattern", "problem"),
+    [
+        ("../*", "leaves its folder"),
+        ("a/../../b", "leaves its folder"),
+        ("/etc/*", "leaves its folder"),
+        ("~/x", "leaves its folder"),
+        ("a\\b", "holds a backslash or NUL"),
+        ("", "an empty path names nothing"),
+        ("./", "an empty path names nothing"),
+        (".git/**", "what lies in a .git is never collected"),
+        ("sub/.git", "what lies in a .git is never collected"),
+    ],
+)
+def test_what_is_collected_lies_in_the_workspace(pattern: str, problem: str) -> None:
+    assert problem in problem_of(collect_artifacts=[pattern])

@@ -35,6 +35,7 @@ ACCEPTED_BY_SUITES = {
     "cases.parallelism": "cases: {files: [a.yaml], parallelism: 4}\n",
     "cases.defaults": "cases: {files: [a.yaml], defaults: {timeout_seconds: 60, max_turns: 10}}\n",
     "cases.defaults, 0 for none": "cases: {files: [a.yaml], defaults: {timeout_seconds: 0, max_turns: 0}}\n",
+    "cases.defaults.collect_artifacts": "cases: {files: [a.yaml], defaults: {collect_artifacts: ['*.md']}}\n",
     "cases.defaults.expect": "cases: {files: [a.yaml], defaults: {expect: {must_contain: [a]}}}\n",
     "judge": "judge: {type: none}\n" + CASES,
     "report.formats": "report: {formats: [json]}\n" + CASES,
@@ -55,10 +56,6 @@ LATER_IN_SUITES = {
     "skills.target": ("skills: [{path: ., target: x}]\n" + CASES, "target"),
     **{f"engine.{key}": (f"engine: {{name: x, {key}: '1'}}\n{CASES}", key) for key in ("version", "kwargs", "custom")},
     "user_simulator": ("user_simulator: {model: x}\n" + CASES, "user_simulator"),
-    "cases.defaults.collect_artifacts": (
-        "cases: {files: [a.yaml], defaults: {collect_artifacts: ['*.md']}}\n",
-        "collect_artifacts",
-    ),
     "judges": ("judges: []\n" + CASES, "judges"),
     "benchmark": ("benchmark: {enabled: true}\n" + CASES, "benchmark"),
     "report.artifacts": ("report: {artifacts: [logs]}\n" + CASES, "artifacts"),
@@ -85,6 +82,7 @@ ACCEPTED_BY_CASES = {
     "context": PROMPT + "context: {repo_fixture: f, files: {a.txt: text}, git: {init: true}}\n",
     "context.git": PROMPT
     + "context: {git: {init: true, checkout: feature/a, apply_diff: a.diff, remotes: [{name: origin, url: ../a}]}}\n",
+    "collect_artifacts": PROMPT + "collect_artifacts: [x, 'out/**/*.md']\n",
     "constraints": PROMPT + "constraints: {timeout_seconds: 10, max_turns: 3}\n",
     "constraints, 0 for the default": PROMPT + "constraints: {timeout_seconds: 0, max_turns: 0}\n",
     "expect": PROMPT
@@ -108,7 +106,6 @@ LATER_IN_CASES = {
     "turns.respond": ("input: {turns: [{role: user, respond: x}]}\n", "simulated user"),
     "expect.golden_file": (PROMPT + "expect: {golden_file: x}\n", "golden_file"),
     "judges": (PROMPT + "judges: []\n", "judges"),
-    "collect_artifacts": (PROMPT + "collect_artifacts: [x]\n", "collect_artifacts"),
     "mcp": (PROMPT + "mcp: {servers: []}\n", "mcp"),
     **{f"judge.type {name}": (PROMPT + f"judge: {{type: {name}}}\n", name) for name in ("script", "agent_judge")},
     **{
