@@ -110,8 +110,19 @@ def check_workspace(workspace: Path) -> None:
     )
 
 
-def set_up(command: Command, run: Run, seconds: float, *, key: str, shown: str, codes: tuple[int, ...] = (0,)) -> int:
-    """Runs one set-up command, and gives its exit code; `key` is the key that asked for it, `shown` what is told of it.
+def set_up(
+    command: Command,
+    run: Run,
+    seconds: float,
+    *,
+    key: str,
+    shown: str,
+    codes: tuple[int, ...] = (0,),
+    slow_hint: str = "",
+) -> int:
+    """Runs one set-up command, and gives its exit code.
+
+    `key` is the key that asked for it, `shown` what messages show of it, `slow_hint` what to do about its limit.
 
     Raises:
         TrialError: `setup`, it is missing, ends with none of the `codes`, or not in time.
@@ -122,7 +133,7 @@ def set_up(command: Command, run: Run, seconds: float, *, key: str, shown: str, 
     except ProcessError as error:
         raise TrialError("setup", f"{said} cannot be started: {error}", phase="setup") from error
     if ended.how == "deadline":
-        raise TrialError("setup", f"{said} did not end within {seconds:g} s", phase="setup", tail=tail)
+        raise TrialError("setup", f"{said} did not end within {seconds:g} s", phase="setup", hint=slow_hint, tail=tail)
     if ended.exit_code is None or ended.exit_code not in codes:
         code = f"signal {ended.signal}" if ended.signal else f"exit code {ended.exit_code}"
         raise TrialError("setup", f"{said} failed with {code}", phase="setup", tail=tail)

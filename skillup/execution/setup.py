@@ -47,7 +47,8 @@ def prepare(task: TrialTask, services: Services, engine: Engine, root: TrialRoot
     variables = child_variables(services.host, root, task.environment.env, task.agent.env)
     for index, step in enumerate(task.environment.setup_steps):
         command = Command(("/bin/sh", "-c", step.run), variables, root.workspace)
-        set_up(command, run, step.timeout_seconds, key=f"environment.setup_steps[{index}]", shown=step.run)
+        key, hint = f"environment.setup_steps[{index}]", "timeout_seconds of the step raises it"
+        set_up(command, run, step.timeout_seconds, key=key, shown=step.run, slow_hint=hint)
     for skill in task.skills:
         install_skill(skill.folder, skill.files, root.home / engine.skills_folder / skill.name)
     home = engine_home(task, engine, root)
