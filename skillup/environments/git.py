@@ -85,7 +85,7 @@ class WorkspaceGit:
 
     def _git(self, key: str, *arguments: str, stdin: Path | None = None, codes: tuple[int, ...] = (0,)) -> int:
         command = Command(("git", *_QUIET, *arguments), self._environment, self.root.workspace, stdin)
-        shown = f"git {' '.join(arguments)}"
+        shown = f"git {' '.join(arguments)}" + (f" < {self.wanted.apply_diff}" if stdin else "")
         return set_up(command, self.run, SECONDS, key=f"context.git.{key}", shown=shown, codes=codes)
 
     def _has(self, name: str) -> bool:

@@ -49,13 +49,17 @@ def git_faults(case: Case, document: Document, ground: Ground, *, prepared: bool
     folder = ground.root / fixture if fixture else None
     if folder is not None and (not folder.is_dir() or not ground.holds(folder)):
         return  # that is told already
-    own = folder is not None and (folder / ".git").is_dir()
+    own = folder / ".git" if folder is not None and (folder / ".git").is_dir() else None
+    if own and not os.path.lexists(own / "HEAD") and (git.init or git.checkout or git.remotes):
+        hint = "leave .git out of the fixture, or git out of the context"
+        yield document.fault(("context", "git"), f"the .git of {fixture} is no repository: it has no HEAD", hint=hint)
+        return
     for key in ("checkout", "remotes") if not (git.init or own or prepared) else ():
         if getattr(git, key):
             hint = "add `init: true`, or use a fixture with a .git of its own"
             yield document.fault(("context", "git", key), "there will be no repository in the workspace", hint=hint)
-    if folder is not None and own and git.checkout and not prepared:
-        known = _branches(folder / ".git")
+    if own and git.checkout and not prepared:
+        known = _branches(own)
         if known is not None and git.checkout not in known:
             meant = closest(git.checkout, sorted(known))
             hint = f"did you mean {quoted(meant)}?" if meant else f"it has {_listed(known)}"

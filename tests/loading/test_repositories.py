@@ -157,5 +157,15 @@ def test_a_fixture_whose_repository_lies_elsewhere_is_refused(made: str, told: s
     assert report.partition("context.repo_fixture: ")[2].splitlines()[0] == ELSEWHERE + told + CLONE
 
 
+def test_what_git_is_asked_for_needs_a_repository_that_is_whole() -> None:
+    """An agent may be asked to mend a broken one; git itself can do nothing with it."""
+    Path("app/.git").mkdir()
+    assert report_on("{repo_fixture: app, git: {apply_diff: fix.diff}}") == ""
+    assert report_on("{repo_fixture: app, git: {init: true}}").endswith(
+        "context.git: the .git of app is no repository: it has no HEAD "
+        "(leave .git out of the fixture, or git out of the context)"
+    )
+
+
 def test_a_fixture_that_is_not_there_is_one_fault() -> None:
     assert report_on("{repo_fixture: none, git: {checkout: main}}").count("\n") == 0
