@@ -19,7 +19,7 @@ def command() -> None:
         from skillup.environments.host import ROOT_VARIABLE, instructions_above, trial_base
         from skillup.environments.process import Nursery
         from skillup.execution.agents import host_home
-        from skillup.execution.plan import engine_version
+        from skillup.execution.obstacles import engine_version
 
         host = dict(os.environ)
         with Nursery() as nursery:

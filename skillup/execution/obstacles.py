@@ -1,0 +1,113 @@
+"""What keeps an agent from running a case, found before anything is spent; each becomes ERROR of its own trials."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from skillup.engines import ENGINES
+from skillup.engines.base import Engine
+from skillup.environments.process import Command, ExecutableNotFoundError, Nursery, ProcessError
+from skillup.execution.single_shot import needs_turns
+from skillup.results import Failure
+from skillup.spec.agent import Agent, Fallback
+from skillup.spec.case import Case
+from skillup.spec.rules import ToolCalled
+from skillup.spec.suite import Suite
+
+VERSION_SECONDS = 20.0
+"""A cold CLI on a busy machine takes some seconds to print its version; one that takes longer would hang turns, too."""
+
+
+def credential_obstacle(engine: Engine, agent: Agent, suite: Suite, host: Mapping[str, str]) -> Failure | None:
+    """What keeps this agent from reaching its model, as far as the variables can tell."""
+    if agent.missing:
+        names = ", ".join(dict.fromkeys(wanted for _, wanted in agent.missing))
+        kind = "auth" if any(variable in engine.credentials for variable, _ in agent.missing) else "setup"
+        message = f"the profile refers to {names}, which the host does not have"
+        return _obstacle(kind, message, f"export {names}, or change {agent.source}")
+    passed = {**suite.environment.env, **agent.env}
+    if agent.model.scripted or agent.has_login or any(passed.get(name) for name in engine.credentials):
+        return None
+    scripted = "`--model scripted` plays the case's script without any"
+    held = [name for name in engine.credentials if host.get(name)]
+    if held:
+        message = f"the host has {held[0]}, but the profile does not pass it"
+        return _obstacle("auth", message, f"add `env: {{{held[0]}: null}}` to {agent.source}; {scripted}")
+    message = f"no credential for {engine.name}: {' and '.join(engine.credentials)} {_are_not_set(engine.credentials)}"
+    login = "log in with the CLI and write `login: copy` in the profile, " if engine.login_files else ""
+    return _obstacle("auth", message, f"export {' or '.join(engine.credentials)}; {login}{scripted}")
+
+
+def _are_not_set(names: Sequence[str]) -> str:
+    return "is not set" if len(names) == 1 else "are not set"
+
+
+def engine_version(
+    engine: Engine, settings: Mapping[str, object], host: Mapping[str, str], nursery: Nursery
+) -> tuple[str | None, Failure | None]:
+    """What the CLI prints as its version, or why it cannot be started."""
+    argv = engine.version_argv(engine.settings.model_validate(settings))
+    with TemporaryDirectory(prefix="skillup-") as folder:
+        place = Path(folder)
+        output = place / "version"
+        env = {"PATH": host.get("PATH", os.defpath), "HOME": folder, **engine.version_variables}
+        command = Command(argv, env, place)
+        try:
+            ended = nursery.run(command, stdout=output, stderr=place / "errors", deadline_seconds=VERSION_SECONDS)
+        except ExecutableNotFoundError as error:
+            hint = (
+                "install it, or name it in the profile's `settings: {binary: …}`; `skillup doctor` shows what is here"
+            )
+            return None, _obstacle("engine_missing", str(error), hint)
+        except ProcessError as error:
+            return None, _obstacle("environment", f"{argv[0]} cannot be started: {error}")
+        text = output.read_text(encoding="utf-8", errors="replace").strip()
+        if ended.exit_code != 0 or not text:
+            return None, _obstacle("crash", f"`{' '.join(argv)}` ended with {ended.exit_code} and printed no version")
+        return text.splitlines()[0][:100], None
+
+
+def _obstacle(kind: str, message: str, hint: str = "") -> Failure:
+    return Failure.model_validate({"kind": kind, "phase": "plan", "message": message, "hint": hint})
+
+
+def skill_obstacle(suite: Suite, agent: Agent) -> Failure | None:
+    """Whether the suite's skills cannot be installed: nothing ever goes into a home that is the user's own."""
+    engine = ENGINES[agent.engine]
+    inside = f"{engine.skills_folder}/".startswith(f"{engine.home_folder}/")
+    if agent.shared_home is None or not suite.skills or not inside:
+        return None
+    message = f"{engine.name} finds skills in its home alone, and {agent.shared_home} is shared: nothing is put into it"
+    hint = "use `login: copy` with `session_binding: isolated`, or run the cases without the suite's skills"
+    return _obstacle("setup", message, hint)
+
+
+def resumes(engine: Engine, agent: Agent) -> bool:
+    """Whether this agent can hold a conversation of several turns in one session."""
+    return engine.resumes(engine.settings.model_validate(agent.settings))
+
+
+def case_obstacle(case: Case, agent: Agent, engine: Engine, fallback: Fallback | None) -> Failure | None:
+    """What keeps this agent from running this case, however well it could run others."""
+    if len(case.turns) > 1 and not resumes(engine, agent):
+        cannot = f"{agent.name} cannot resume a session"
+        needs = needs_turns(case)
+        if needs:
+            more = f" (and {len(needs) - 1} more)" if len(needs) > 1 else ""
+            hint = "choose an agent that resumes, or take out what depends on a single turn"
+            return _obstacle("session", f"{cannot}, and the case {case.id} needs it for {needs[0]}{more}", hint)
+        if fallback is None:
+            hint = "`fallback: single_shot` in the suite or profile, or --fallback, sends all turns in one message"
+            return _obstacle("session", f"{cannot}, and the case {case.id} has {len(case.turns)} turns", hint)
+    if agent.model.scripted and case.script is None:
+        message = f"the model is scripted, but the case {case.id} has no `script`"
+        return _obstacle("setup", message, "add a script, or choose a real model with --model")
+    for rule in case.success_rules:
+        if isinstance(rule, ToolCalled) and set(rule.name) <= engine.hidden_tools:
+            tools = ", ".join(rule.name)
+            message = f"{engine.name} cannot show calls of {tools}, which a rule of {case.id} requires"
+            return _obstacle("unobservable", message, "check the answer or the workspace instead")
+    return None
