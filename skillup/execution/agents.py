@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from skillup.engines import ENGINES
 from skillup.engines.base import Engine
 from skillup.errors import Fault, InputError
+from skillup.execution.requirements import unknown_engines
 from skillup.loading.agents import LoadedProfile, load_profile, profile_folders, resolve_agent
 from skillup.loading.faults import faults_from_validation
 from skillup.loading.paths import shown
@@ -27,9 +28,9 @@ def agents_of(
     A suite without any is a fault where one is `required`, else it has none.
 
     Raises:
-        InputError: with the faults of all profiles and names.
+        InputError: with the faults of all profiles and names, those in `requires` included.
     """
-    faults: list[Fault] = []
+    faults = [*unknown_engines(suites)]
     found: list[tuple[Agent, ...]] = []
     for suite in suites:
         agents: list[Agent] = []

@@ -12,6 +12,7 @@ from skillup.environments.process import Nursery
 from skillup.errors import Fault, InputError
 from skillup.execution.agents import agents_of
 from skillup.execution.obstacles import case_obstacle, credential_obstacle, engine_version, resumes, skill_obstacle
+from skillup.execution.requirements import path_of, unmet
 from skillup.execution.task import Keep, TrialTask
 from skillup.loading.paths import shown
 from skillup.results import Failure
@@ -32,7 +33,7 @@ class Choices:
 
 @dataclass(frozen=True)
 class Plan:
-    """The trials in order, and how many may run at once."""
+    """The trials in order, and how many may run at once. `versions` has None for an agent that no trial needs."""
 
     tasks: tuple[TrialTask, ...]
     agents: tuple[Agent, ...]
@@ -46,7 +47,10 @@ class Plan:
 
 
 def make_plan(suites: Sequence[Suite], choices: Choices, host: Mapping[str, str], nursery: Nursery) -> Plan:
-    """Cases × agents. What one agent cannot do becomes an obstacle of its trials; bad input is raised.
+    """Cases × agents.
+
+    Bad input is raised. What one agent cannot do becomes an obstacle of its own trials; what a case requires and it
+    has not, the reason to skip them.
 
     Raises:
         InputError: an agent that cannot be used, or a trial root that lies below instructions.
@@ -57,41 +61,15 @@ def make_plan(suites: Sequence[Suite], choices: Choices, host: Mapping[str, str]
         hint = "agents would read it; set SKILLUP_TRIAL_ROOT to a folder without such files above it"
         raise InputError([Fault(str(base), 0, 0, "", f"{above[0]} lies above the trial root", hint)])
     agents_by_suite = agents_of(suites, choices.agents, choices.model, host)
+    probes = _Probes(host, nursery)
     tasks: list[TrialTask] = []
     found: dict[str, Agent] = {}
-    probed: dict[tuple[str, ...], tuple[str | None, Failure | None]] = {}
-    versions: dict[str, str | None] = {}
     for suite, agents in zip(suites, agents_by_suite, strict=True):
         for agent in agents:
             found.setdefault(agent.name, agent)
-            engine = ENGINES[agent.engine]
-            argv = engine.version_argv(engine.settings.model_validate(agent.settings))
-            if argv not in probed:
-                probed[argv] = engine_version(engine, agent.settings, host, nursery)
-            version, missing = probed[argv]
-            obstacle = missing or credential_obstacle(engine, agent, suite, host) or skill_obstacle(suite, agent)
-            fallback = choices.fallback or agent.fallback or suite.fallback
-            versions[agent.name] = version
-            for case in suite.cases:
-                tasks.append(
-                    TrialTask(
-                        case=case,
-                        suite_root=suite.root,
-                        environment=suite.environment,
-                        skills=suite.skills,
-                        agent=agent,
-                        engine_version=version,
-                        variant="with_skill",
-                        trial=1,
-                        attempt=1,
-                        folder=Path(case.id) / agent.name / "with_skill" / "trial-1",
-                        trial_base=base,
-                        keep=choices.keep,
-                        obstacle=obstacle or case_obstacle(case, agent, engine, fallback),
-                        retry=suite.retry,
-                        single_shot=len(case.turns) > 1 and not resumes(engine, agent),
-                    )
-                )
+            tasks += _trials(suite, agent, probes, base, choices)
+    versions: dict[str, str | None] = dict.fromkeys(found)
+    versions |= {task.agent.name: task.engine_version for task in tasks if not task.unmet}
     parallelism = choices.parallelism or max(suite.parallelism for suite in suites)
     warnings = [warning for suite in suites for warning in suite.warnings]
     for suite, agents in zip(suites, agents_by_suite, strict=True):
@@ -103,6 +81,56 @@ def make_plan(suites: Sequence[Suite], choices: Choices, host: Mapping[str, str]
     if any(not agent.model.scripted for agent in found.values()):
         warnings.append("agents run on this host with full permissions: run only cases that you trust")
     return Plan(tuple(tasks), tuple(found.values()), versions, parallelism, tuple(dict.fromkeys(warnings)))
+
+
+class _Probes:
+    """What the agents' CLIs say of their versions: each is asked once, and none that no trial needs."""
+
+    def __init__(self, host: Mapping[str, str], nursery: Nursery) -> None:
+        self.host = host
+        self._nursery = nursery
+        self._said: dict[tuple[str, ...], tuple[str | None, Failure | None]] = {}
+
+    def of(self, agent: Agent) -> tuple[str | None, Failure | None]:
+        """The version of the agent's CLI, or why it cannot be started."""
+        engine = ENGINES[agent.engine]
+        argv = engine.version_argv(engine.settings.model_validate(agent.settings))
+        if argv not in self._said:
+            self._said[argv] = engine_version(engine, agent.settings, self.host, self._nursery)
+        return self._said[argv]
+
+
+def _trials(suite: Suite, agent: Agent, probes: _Probes, base: Path, choices: Choices) -> Iterator[TrialTask]:
+    """The trials of one agent in one suite. What the agent need not do is no obstacle: `unmet` comes first."""
+    engine = ENGINES[agent.engine]
+    path = path_of(agent, suite, probes.host)
+    for case in suite.cases:
+        reason = unmet(case.requires, engine, agent, path)
+        version, missing = (None, None) if reason else probes.of(agent)
+        obstacle = (
+            missing
+            or credential_obstacle(engine, agent, suite, probes.host)
+            or skill_obstacle(suite, agent)
+            or case_obstacle(case, agent, engine, choices.fallback or agent.fallback or suite.fallback)
+        )
+        yield TrialTask(
+            case=case,
+            suite_root=suite.root,
+            environment=suite.environment,
+            skills=suite.skills,
+            agent=agent,
+            engine_version=version,
+            variant="with_skill",
+            trial=1,
+            attempt=1,
+            folder=Path(case.id) / agent.name / "with_skill" / "trial-1",
+            trial_base=base,
+            keep=choices.keep,
+            obstacle=None if reason else obstacle,
+            unmet=reason,
+            retry=suite.retry,
+            single_shot=len(case.turns) > 1 and not resumes(engine, agent),
+        )
 
 
 def _redirections(suite: Suite, agents: Sequence[Agent]) -> Iterator[str]:

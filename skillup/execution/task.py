@@ -25,7 +25,8 @@ Keep = Literal["failed", "all", "none"]
 class TrialTask:
     """One trial to be run, or one attempt at it: a plain picklable value. `folder` is the trial's.
 
-    `obstacle` is why it cannot run, found while planning. With `single_shot` all messages of the user go out as one.
+    What planning found: `obstacle` is why it cannot run, `unmet` what the case requires and this agent has not. With
+    `single_shot` all messages of the user go out as one.
     """
 
     case: Case
@@ -41,6 +42,7 @@ class TrialTask:
     trial_base: Path
     keep: Keep
     obstacle: Failure | None = None
+    unmet: str = ""
     single_shot: bool = False
     retry: RetryPolicy = field(default_factory=RetryPolicy)
 

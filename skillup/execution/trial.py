@@ -130,6 +130,8 @@ class Step:
 
 def _talk(task: TrialTask, services: Services, folder: TrialFolder, stack: ExitStack) -> Talk:
     """Sets the trial up and holds the conversation."""
+    if task.unmet:
+        return Talk((), Ending(how="unmet", reason=task.unmet), ())
     if task.obstacle is not None:
         return Talk.impossible(task.obstacle)
     clock = time.monotonic()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from skillup.loading.repositories import git_faults
 from skillup.loading.yamlfile import read_yaml
 from skillup.spec.case import Case, can_be_an_id
 from skillup.spec.problems import quoted
+from skillup.spec.requires import Requires
 from skillup.spec.suite import SuiteFile, with_defaults
 
 
@@ -27,6 +28,12 @@ class WrittenSuite:
 
     file: SuiteFile
     document: Document
+
+
+def required_engines(requires: Requires | None, document: Document) -> Iterator[tuple[str, Fault]]:
+    """The engines that a file names in `requires`, each with a fault at its place, message to come."""
+    for index, name in enumerate(requires.engines if requires else ()):
+        yield name, document.fault(("requires", "engines", index), "")
 
 
 class CaseLoader:
@@ -49,6 +56,7 @@ class CaseLoader:
         self.cases: list[Case] = []
         self.faults: list[Fault] = []
         self.warnings: list[str] = []
+        self.required_engines: list[tuple[str, Fault]] = []
         self._files: set[Path] = set()
         self._ground = ground
         self._suite = suite
@@ -93,7 +101,23 @@ class CaseLoader:
             case = Case.model_validate(data)
         except ValidationError as error:
             raise InputError(faults_from_validation(error, document, Case)) from None
-        return with_defaults(case, self._suite.file.cases.defaults, self._suite.file.judge) if self._suite else case
+        self._require(case, document)
+        if self._suite is None:
+            return case
+        suite = self._suite.file
+        return with_defaults(case, suite.cases.defaults, suite.judge, suite.requires)
+
+    def _require(self, case: Case, document: Document) -> None:
+        """Keeps the engines that a case requires, with their places, and what could never be met."""
+        if case.requires is None:
+            return
+        self.required_engines += required_engines(case.requires, document)
+        suite = self._suite.file.requires if self._suite else None
+        if suite is not None and case.requires.excludes(suite):
+            message = f"the suite requires {' or '.join(suite.engines)}: no agent could run this case"
+            self.faults.append(
+                document.fault(("requires", "engines"), message, hint="let both name an engine, or remove one")
+            )
 
     def _check(self, case: Case, document: Document) -> None:
         if case.id in self._ids:

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from skillup.errors import Fault, InputError
-from skillup.loading.cases import CaseLoader, WrittenSuite
+from skillup.loading.cases import CaseLoader, WrittenSuite, required_engines
 from skillup.loading.checks import suite_warnings
 from skillup.loading.document import Document
 from skillup.loading.faults import faults_from_validation
@@ -101,7 +101,16 @@ class _Loader:
         for file in files:
             loader.load(file)
         self.faults += loader.faults
-        self.suites.append(Suite(source.stem, folder, source, tuple(loader.cases), warnings=tuple(loader.warnings)))
+        self.suites.append(
+            Suite(
+                source.stem,
+                folder,
+                source,
+                tuple(loader.cases),
+                required_engines=tuple(loader.required_engines),
+                warnings=tuple(loader.warnings),
+            )
+        )
 
     def _suite(self, path: Path, document: Document, only: Path | None = None) -> None:
         try:
@@ -150,6 +159,7 @@ class _Loader:
                 retry=written.cases.retry_policy,
                 fallback=written.fallback,
                 formats=written.report.formats,
+                required_engines=(*required_engines(written.requires, document), *loader.required_engines),
                 warnings=tuple(warnings),
             )
         )

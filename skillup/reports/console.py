@@ -26,6 +26,9 @@ MEANINGS: dict[Status, str] = {
     "UNCHECKED": "the case says that nothing is to be checked",
 }
 
+REQUIRES = "the agent has not what the case requires; nothing was run"
+"""What SKIP means where the code is `requires`."""
+
 _REASON = 400
 """Characters of a reason in the table; `-v` shows the evidence of every check."""
 
@@ -50,11 +53,20 @@ def print_run(run: RunResult, console: Console, *, verbosity: int = 0) -> None:
         for result in run.case_results:
             details(result, console, turns=verbosity > 1)
     say(console, Text())
-    for status, meaning in MEANINGS.items():
-        if any(result.status == status for result in run.case_results):
-            say(console, Text(meaning), label=Text(status, style=STYLES[status]), width=_MEANING)
+    for status, meaning in _meanings(run.case_results):
+        say(console, Text(meaning), label=Text(status, style=STYLES[status]), width=_MEANING)
     say(console, Text())
     say(console, Text(_totals(run.totals) + _unfinished(run)))
+
+
+def _meanings(results: Sequence[TrialResult]) -> Iterator[tuple[Status, str]]:
+    """What the statuses of this run mean; a SKIP can mean either of two things."""
+    for status, meaning in MEANINGS.items():
+        codes = {result.grading.code for result in results if result.status == status}
+        if codes - {"requires"}:
+            yield status, meaning
+        if "requires" in codes:
+            yield status, REQUIRES
 
 
 def _row(result: TrialResult) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from pydantic import AfterValidator, model_validator
 from skillup.spec.git import Git
 from skillup.spec.judge import Expect, Judge
 from skillup.spec.problems import fault_at, quoted
+from skillup.spec.requires import Requires
 from skillup.spec.rules import Rule
 from skillup.spec.script import Script
 from skillup.spec.turn import Capture, Gate, Input, Turn, VariableName
@@ -117,7 +118,7 @@ class Constraints(Spec):
 class Case(Spec):
     """One scenario. `id` defaults to the file's name, everything else to the suite's defaults."""
 
-    later = frozenset({"judges", "mcp", "user_simulator", "requires", "mock_tools", "vacuous_ok"})
+    later = frozenset({"judges", "mcp", "user_simulator", "mock_tools", "vacuous_ok"})
 
     id: CaseId
     title: str = ""
@@ -134,6 +135,7 @@ class Case(Spec):
     turn_delay: Delay | None = None
     ignore_case: Flag | None = None
     collect_artifacts: tuple[ArtifactPath, ...] = ()
+    requires: Requires | None = None
 
     @property
     def turns(self) -> tuple[Turn, ...]:

@@ -10,9 +10,11 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import Field
 
+from skillup.errors import Fault
 from skillup.spec.agent import EnvironmentName, Fallback, ModelChoice
 from skillup.spec.case import Case, Constraints
 from skillup.spec.judge import Expect, Judge
+from skillup.spec.requires import Requires
 from skillup.spec.values import (
     ArtifactPath,
     Delay,
@@ -143,7 +145,7 @@ class Report(Spec):
 class SuiteFile(Spec):
     """`eval.yaml` as written."""
 
-    later = frozenset({"mcp", "user_simulator", "benchmark", "judges", "agents", "requires"})
+    later = frozenset({"mcp", "user_simulator", "benchmark", "judges", "agents"})
 
     schema_version: Literal["v1alpha1"]
     name: str = ""
@@ -154,13 +156,15 @@ class SuiteFile(Spec):
     cases: Cases
     judge: Judge | None = None
     fallback: Fallback | None = None
+    requires: Requires | None = None
     report: Report = Report()
 
 
-def with_defaults(case: Case, defaults: CaseDefaults, judge: Judge | None) -> Case:
+def with_defaults(case: Case, defaults: CaseDefaults, judge: Judge | None, requires: Requires | None = None) -> Case:
     """The case with everything that it leaves open filled in from the suite.
 
-    A case's judge replaces the suite's whole; lists of `expect` and `collect_artifacts` are joined, the suite's first.
+    A case's judge replaces the suite's whole; lists of `expect` and `collect_artifacts` are joined, the suite's first;
+    what both require must be met.
     """
     limits = case.constraints
     return case.model_copy(
@@ -172,6 +176,7 @@ def with_defaults(case: Case, defaults: CaseDefaults, judge: Judge | None) -> Ca
             ),
             "expect": case.expect.merged_over(defaults.expect),
             "judge": case.judge or judge,
+            "requires": case.requires.joined(requires) if case.requires else requires,
             "turn_delay": case.turn_delay if case.turn_delay is not None else defaults.turn_delay,
             "collect_artifacts": tuple(dict.fromkeys((*defaults.collect_artifacts, *case.collect_artifacts))),
             "ignore_case": case.ignore_case if case.ignore_case is not None else defaults.ignore_case,
@@ -193,7 +198,8 @@ class Suite:
     """What loading gives: everything resolved, checked and ready to plan.
 
     `root` is the folder that case paths are relative to; `source` the file or folder that was named; `engine_place`
-    the line and column of the engine's name in it.
+    the line and column of the engine's name in it. `required_engines` are the names in `requires` of suite and cases,
+    each with a fault at its place, message to come: which engines there are is known further up.
     """
 
     name: str
@@ -208,4 +214,5 @@ class Suite:
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     fallback: Fallback | None = None
     formats: tuple[str, ...] = ("json",)
+    required_engines: tuple[tuple[str, Fault], ...] = ()
     warnings: tuple[str, ...] = ()
