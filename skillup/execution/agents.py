@@ -23,7 +23,7 @@ from skillup.spec.suite import Suite
 def agents_of(
     suites: Sequence[Suite], named: Sequence[str], model: str | None, host: Mapping[str, str], *, required: bool = True
 ) -> tuple[tuple[Agent, ...], ...]:
-    """The agents of each suite, in order: those that are named, else the suite's own engine.
+    """The agents of each suite, in order: those that are named, else the suite's own `agents`, else its engine.
 
     A suite without any is a fault where one is `required`, else it has none.
 
@@ -40,7 +40,11 @@ def agents_of(
             except InputError as error:
                 faults += error.faults
             else:
-                agents += [] if agent in agents else [agent]
+                repeated = suite.agents and not named and _repeated(agent, agents)
+                if repeated:
+                    faults.append(replace(at, message=repeated, hint="name each agent once"))
+                elif agent not in agents:
+                    agents.append(agent)
         found.append(tuple(agents))
     faults += _same_names([agent for agents in found for agent in agents])
     if faults:
@@ -52,13 +56,25 @@ def _named(suite: Suite, named: Sequence[str], faults: list[Fault], *, required:
     """The names to look up, each with the place that says it."""
     if named:
         return [(name, Fault("--agent", 0, 0, "", "")) for name in dict.fromkeys(named)]
+    if suite.agents:
+        return [(entry.named, entry.at) for entry in suite.agents]
     place = Fault(shown(suite.source), *suite.engine_place, "engine.name", "")
     if suite.engine is not None:
         return [(suite.engine.name, place)]
     if required:
-        hint = "pass --agent NAME (try --agent demo), or write `engine: {name: …}` in eval.yaml"
+        hint = "pass --agent NAME (try --agent demo), or write `agents: [NAME]` in eval.yaml"
         faults.append(replace(place, key="", message="nothing says which agent is to run", hint=hint))
     return []
+
+
+def _repeated(agent: Agent, before: Sequence[Agent]) -> str:
+    """What to say of an agent that a suite names again, by whatever words; empty for a new one."""
+    other = next((other for other in before if other.name == agent.name), None)
+    if other is None:
+        return ""
+    if other.source == agent.source:
+        return f"the agent {agent.name} is named twice"
+    return f"two agents are named {agent.name}: {other.source} and {agent.source}"
 
 
 def _agent(name: str, at: Fault, suite: Suite, model: str | None, host: Mapping[str, str]) -> Agent:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,12 +13,12 @@ from pydantic import ValidationError
 from skillup.errors import Fault, InputError
 from skillup.loading.document import Document
 from skillup.loading.faults import faults_from_validation
-from skillup.loading.paths import shown
+from skillup.loading.paths import Ground, shown
 from skillup.loading.spelling import closest
 from skillup.loading.yamlfile import read_yaml
 from skillup.spec.agent import LATER_ENGINES, REFERENCE, SCRIPTED, Agent, AgentProfile, ModelChoice, is_secret
 from skillup.spec.problems import quoted
-from skillup.spec.suite import EngineChoice
+from skillup.spec.suite import EngineChoice, NamedAgent
 
 _PACKAGE = Path(__file__).resolve().parents[1]
 
@@ -57,6 +58,11 @@ def known_profiles(folders: Sequence[Path]) -> dict[str, Path]:
     return found
 
 
+def is_profile_file(named: str) -> bool:
+    """Whether an agent is named by its file and not by its name."""
+    return "/" in named or named.endswith((".yaml", ".yml"))
+
+
 def load_profile(named: str, folders: Sequence[Path], engines: Iterable[str], at: Fault) -> LoadedProfile:
     """The profile of that name or file; `at` is a fault at the place that names it, with message and hint to come.
 
@@ -68,7 +74,7 @@ def load_profile(named: str, folders: Sequence[Path], engines: Iterable[str], at
         path = profiles[named]
     elif named in known:
         return LoadedProfile(named, AgentProfile(engine=named), "built in")
-    elif "/" in named or named.endswith((".yaml", ".yml")):
+    elif is_profile_file(named):
         path = Path(named)
     elif named in LATER_ENGINES:
         message = f"the engine {named} is part of the format but not supported yet"
@@ -95,6 +101,27 @@ def _unknown(what: str, named: str, known: Sequence[str], at: Fault, more: str =
     meant = closest(named, known)
     hint = f"did you mean {quoted(meant)}?" if meant else f"there are: {', '.join(known)}{more}"
     return replace(at, message=f"there is no {what} {quoted(named)}", hint=hint)
+
+
+def suite_agents(
+    entries: Sequence[str], document: Document, ground: Ground, faults: list[Fault]
+) -> tuple[NamedAgent, ...]:
+    """The agents that a suite names, their files found; faults are added. Names are looked up by whoever runs them."""
+    found: list[NamedAgent] = []
+    for index, written in enumerate(entries):
+        place = ("agents", index)
+        if not is_profile_file(written):
+            found.append(NamedAgent(written, document.fault(place, "")))
+            continue
+        message, hint = ground.complaint(written) or ("", f"paths are relative to {ground.root}")
+        path = Path(os.path.normpath(ground.root / written))
+        if not message and not path.is_file():
+            message = f"there is no file {written}"
+        if message:
+            faults.append(document.fault(place, message, hint=hint))
+        else:
+            found.append(NamedAgent(str(path), document.fault(place, "")))
+    return tuple(found)
 
 
 def resolve_agent(

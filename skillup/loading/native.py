@@ -9,6 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from skillup.errors import Fault, InputError
+from skillup.loading.agents import suite_agents
 from skillup.loading.cases import CaseLoader, WrittenSuite, required_engines
 from skillup.loading.checks import suite_warnings
 from skillup.loading.document import Document
@@ -153,6 +154,7 @@ class _Loader:
                 cases=tuple(loader.cases),
                 engine=written.engine,
                 engine_place=mark.value if mark else (0, 0),
+                agents=suite_agents(written.agents, document, ground, self.faults),
                 environment=written.environment,
                 skills=tuple(skills),
                 parallelism=written.cases.parallelism,

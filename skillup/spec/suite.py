@@ -145,13 +145,14 @@ class Report(Spec):
 class SuiteFile(Spec):
     """`eval.yaml` as written."""
 
-    later = frozenset({"mcp", "user_simulator", "benchmark", "judges", "agents"})
+    later = frozenset({"mcp", "user_simulator", "benchmark", "judges"})
 
     schema_version: Literal["v1alpha1"]
     name: str = ""
     description: str = ""
     environment: Environment = Environment()
     engine: EngineChoice | None = None
+    agents: tuple[Words, ...] = Field((), min_length=1)
     skills: tuple[Skill, ...] = ()
     cases: Cases
     judge: Judge | None = None
@@ -194,6 +195,14 @@ class InstalledSkill:
 
 
 @dataclass(frozen=True)
+class NamedAgent:
+    """An entry of `agents`: a name, or the absolute path of a profile; `at` is a fault there, message to come."""
+
+    named: str
+    at: Fault
+
+
+@dataclass(frozen=True)
 class Suite:
     """What loading gives: everything resolved, checked and ready to plan.
 
@@ -208,6 +217,7 @@ class Suite:
     cases: tuple[Case, ...]
     engine: EngineChoice | None = None
     engine_place: tuple[int, int] = (0, 0)
+    agents: tuple[NamedAgent, ...] = ()
     environment: Environment = field(default_factory=Environment)
     skills: tuple[InstalledSkill, ...] = ()
     parallelism: int = DEFAULT_PARALLELISM

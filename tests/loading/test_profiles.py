@@ -88,7 +88,7 @@ def test_without_a_name_the_suite_says_which_engine_runs() -> None:
 def test_nothing_that_says_which_agent_is_a_fault_that_offers_both_ways() -> None:
     assert report_on() == (
         "suite/evals/eval.yaml:2:9: nothing says which agent is to run "
-        "(pass --agent NAME (try --agent demo), or write `engine: {name: …}` in eval.yaml)"
+        "(pass --agent NAME (try --agent demo), or write `agents: [NAME]` in eval.yaml)"
     )
     assert agents_of([suite()], [], None, {}, required=False) == ((),)
 
