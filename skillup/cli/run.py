@@ -25,7 +25,9 @@ BROKEN_OFF = 3
 
 @click.command("run")
 @suite_arguments
-@click.option("--agent", "agents", multiple=True, metavar="NAME|FILE", help="An agent profile; may be repeated.")
+@click.option(
+    "--agent", "--engine", "agents", multiple=True, metavar="NAME|FILE", help="An agent profile; may be repeated."
+)
 @click.option("--model", metavar="NAME", help="Another model than the profile's; `scripted` plays the case's script.")
 @click.option(
     "--fallback",

@@ -12,7 +12,9 @@ from skillup.cli.common import expected_errors, show_warnings, suite_arguments
 
 @click.command("validate")
 @suite_arguments
-@click.option("--agent", "agents", multiple=True, metavar="NAME|FILE", help="Check this agent profile, too.")
+@click.option(
+    "--agent", "--engine", "agents", multiple=True, metavar="NAME|FILE", help="Check this agent profile, too."
+)
 def command(paths: tuple[Path, ...], allowed: tuple[Path, ...], agents: tuple[str, ...]) -> None:
     """Check suites, cases and agents without running anything; every fault of every file at once."""
     with expected_errors():

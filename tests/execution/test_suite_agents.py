@@ -95,3 +95,9 @@ def test_every_fault_of_every_agent_comes_at_once(project: Project) -> None:
     said = project.call("validate").stderr
     assert said.count("eval.yaml:3:") == 2
     assert "requires.engines[0]" in said
+
+
+def test_engine_is_another_name_of_agent(project: Project) -> None:
+    suite(project, "agents: [no-such-agent]\n")
+    assert ran(project, "--engine", "builtin", "--model", "scripted") == [("builtin", "builtin", "scripted")]
+    assert project.call("validate", "--engine", "claude_cod").code == 2
