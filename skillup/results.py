@@ -385,6 +385,20 @@ class Totals(Value):
     pass_rate_all: float | None
 
 
+class AgentTotals(Value):
+    """What one agent's trials amount to, and what they took together (None: unknown).
+
+    Trials that ran as `single_shot_fallback` stand apart from the agent's others: they measure something else.
+    """
+
+    agent: str
+    single_shot_fallback: bool
+    totals: Totals
+    duration_ms: int
+    total_tokens: int | None
+    cost_usd: float | None
+
+
 class HostFacts(Value):
     """The machine that a run was made on."""
 
@@ -445,7 +459,11 @@ class RunManifest(Value):
 
 
 class RunResult(Value):
-    """All trials of one run that ended. `running` is a run without an end: it goes on, or was killed."""
+    """All trials of one run that ended. `running` is a run without an end: it goes on, or was killed.
+
+    `totals` count all trials, whoever ran them; its rates are None where some ran as `single_shot_fallback` and others
+    did not.
+    """
 
     schema_version: SchemaVersion = SCHEMA_VERSION
     run_id: str
@@ -459,4 +477,5 @@ class RunResult(Value):
     total_tokens: int | None
     trials_planned: int
     totals: Totals
+    totals_by_agent: tuple[AgentTotals, ...] = ()
     case_results: tuple[TrialResult, ...]

@@ -18,6 +18,7 @@ from skillup.judging.rules import EVALUATORS
 from skillup.loading.agents import load_profile, shipped_folder
 from skillup.loading.yamlfile import parse_yaml
 from skillup.results import (
+    AgentTotals,
     Assertion,
     CheckRole,
     CheckState,
@@ -185,7 +186,7 @@ def test_every_word_of_a_verdict_is_explained() -> None:
 
 def test_every_field_of_a_result_is_documented() -> None:
     words = code_words(page("results"))
-    models = (RunResult, Totals, TrialResult, TurnResult, Grading, Assertion, Message, TrialRecord)
+    models = (RunResult, Totals, AgentTotals, TrialResult, TurnResult, Grading, Assertion, Message, TrialRecord)
     fields = {name for model in models for name in model.model_fields}
     ours = {"skills", "started_at", "setup_ms", "case_id"}  # of the record, and plain from their names
     assert sorted(fields - words - ours) == []

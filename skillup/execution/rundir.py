@@ -18,7 +18,7 @@ from skillup.execution.masked import masked
 from skillup.execution.plan import Plan
 from skillup.execution.record import stamp
 from skillup.execution.store import read_model, write_json
-from skillup.judging.totals import count
+from skillup.judging.totals import count, count_by_agent, usage_of
 from skillup.masking import Masker
 from skillup.results import (
     AgentFacts,
@@ -31,7 +31,6 @@ from skillup.results import (
 )
 from skillup.spec.agent import Agent
 from skillup.spec.suite import Suite
-from skillup.transcript import add_usage
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 """What a suite's name may hold and a folder's name should not."""
@@ -160,9 +159,10 @@ def _summary(
         model_name=", ".join(dict.fromkeys(agent.model.name or "default" for agent in manifest.agents)),
         start_time=manifest.start_time,
         end_time=stamp(ended) if ended else None,
-        total_tokens=add_usage([result.usage for result in results]).total_tokens,
+        total_tokens=usage_of(results).total_tokens,
         trials_planned=len(manifest.trials),
         totals=count(results),
+        totals_by_agent=count_by_agent(results),
         case_results=tuple(results),
     )
 

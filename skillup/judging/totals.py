@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from skillup.results import Totals, TrialResult
+from skillup.results import AgentTotals, Totals, TrialResult
+from skillup.transcript import Usage, add_usage
 
 ALL_GOOD, SOME_FAIL, SOME_ERROR, INTERRUPTED = 0, 1, 3, 130
 
@@ -13,12 +14,14 @@ ALL_GOOD, SOME_FAIL, SOME_ERROR, INTERRUPTED = 0, 1, 3, 130
 def count(results: Sequence[TrialResult]) -> Totals:
     """Trials by status. Rates are over valid trials (PASS + FAIL) and over all (valid + ERROR), else None.
 
-    They count the first valid attempt of each trial: whoever tries again after a FAIL does not pass more often.
+    They count the first valid attempt of each trial: whoever tries again after a FAIL does not pass more often. They
+    are None, too, where only some of the trials ran as `single_shot_fallback`: there is no rate of both.
     """
     by_status = Counter(result.status for result in results)
     first = Counter(result.first_valid_status or result.status for result in results)
     valid, passed = first["PASS"] + first["FAIL"], first["PASS"]
     everything = valid + by_status["ERROR"]
+    comparable = len({is_fallback(result) for result in results}) < 2
     kinds = Counter(result.error.kind for result in results if result.error is not None)
     return Totals(
         passed=by_status["PASS"],
@@ -30,8 +33,40 @@ def count(results: Sequence[TrialResult]) -> Totals:
         best_of_n=sum(result.best_of_n is not None for result in results),
         passed_first=passed,
         valid=valid,
-        pass_rate_valid=passed / valid if valid else None,
-        pass_rate_all=passed / everything if everything else None,
+        pass_rate_valid=passed / valid if valid and comparable else None,
+        pass_rate_all=passed / everything if everything and comparable else None,
+    )
+
+
+def is_fallback(result: TrialResult) -> bool:
+    """Whether all turns of the trial were sent as one message."""
+    return result.execution_mode == "single_shot_fallback"
+
+
+def usage_of(results: Sequence[TrialResult]) -> Usage:
+    """What trials used together; one that a requirement kept from running used nothing."""
+    return add_usage([result.usage for result in results if result.grading.code != "requires"])
+
+
+def count_by_agent(results: Sequence[TrialResult]) -> tuple[AgentTotals, ...]:
+    """The totals of each agent, in the order in which they come first; fallback trials apart, after its others."""
+    groups: dict[tuple[str, bool], list[TrialResult]] = {}
+    for agent in dict.fromkeys(result.agent.name for result in results):
+        groups |= {(agent, False): [], (agent, True): []}
+    for result in results:
+        groups[result.agent.name, is_fallback(result)].append(result)
+    return tuple(_agent_totals(agent, group, fallback=fallback) for (agent, fallback), group in groups.items() if group)
+
+
+def _agent_totals(agent: str, results: Sequence[TrialResult], *, fallback: bool) -> AgentTotals:
+    usage = usage_of(results)
+    return AgentTotals(
+        agent=agent,
+        single_shot_fallback=fallback,
+        totals=count(results),
+        duration_ms=sum(result.duration_ms for result in results),
+        total_tokens=usage.total_tokens,
+        cost_usd=usage.cost_usd,
     )
 
 

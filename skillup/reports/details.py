@@ -7,6 +7,7 @@ from collections import Counter
 from rich.console import Console
 from rich.text import Text
 
+from skillup.judging.totals import is_fallback
 from skillup.reports.lines import STYLES, say
 from skillup.reports.plain import plain
 from skillup.results import Assertion, TrialResult, TurnResult
@@ -26,6 +27,8 @@ def details(result: TrialResult, console: Console, *, turns: bool) -> None:
         (f"{plain(result.case_id)} · {plain(result.agent.name)} · ", "bold"), (status, STYLES[result.status])
     )
     say(console, title)
+    if is_fallback(result):
+        _say(console, "mode", "single-shot fallback: all turns were sent as one message", "yellow")
     if turns:
         for turn in result.turn_results:
             _turn(turn, console)

@@ -1,7 +1,8 @@
 """JUnit XML, as CI systems read it: FAIL is a failure, ERROR an error, SKIP and UNCHECKED are skipped.
 
-One `testsuite` an agent, one `testcase` a trial (`classname` the suite, `name` the case). Scores and rates stand as
-properties of the test case, where viewers that know nothing of them pass over them.
+One `testsuite` an agent, and one for those of its trials that ran as single-shot fallback; one `testcase` a trial
+(`classname` the suite, `name` the case). Scores and rates stand as properties of the test case, where viewers that know
+nothing of them pass over them.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
+from skillup.judging.totals import is_fallback
 from skillup.results import RunResult, TrialResult
 
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -20,12 +22,16 @@ _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 def junit(run: RunResult) -> bytes:
     """The run as one XML document, UTF-8."""
     root = Element("testsuites", name=_legal(run.suite))
-    by_agent = sorted(run.case_results, key=lambda result: result.agent.name)
-    for agent, group in groupby(by_agent, key=lambda result: result.agent.name):
-        _suite(root, f"{run.suite} [{agent}]", list(group), run)
+    for (agent, fallback), group in groupby(sorted(run.case_results, key=_group), key=_group):
+        _suite(root, f"{run.suite} [{agent}{', single-shot fallback' if fallback else ''}]", list(group), run)
     indent(root)
     text = tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'.encode()
+
+
+def _group(result: TrialResult) -> tuple[str, bool]:
+    """Trials with the same answer are counted together."""
+    return result.agent.name, is_fallback(result)
 
 
 def _suite(root: Element, name: str, results: Sequence[TrialResult], run: RunResult) -> None:
@@ -55,6 +61,7 @@ def _case(suite: Element, result: TrialResult, run: RunResult) -> None:
     )
     summary = result.grading.summary
     values = {"agent": result.agent.name, "engine": result.agent.engine, "continuity": result.continuity}
+    values["execution_mode"] = result.execution_mode
     values |= {"checks.passed": str(summary.passed), "checks.total": str(summary.total)}
     properties = SubElement(case, "properties")
     for name, value in values.items():

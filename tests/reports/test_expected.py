@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from skillup.reports.expected import mismatches
-from tests.reports.test_console import OVERLOADED, Trials, every_status
+from tests.reports.saved import OVERLOADED, Trials, every_status
 
 
 def test_a_status_alone_or_with_its_code(tmp_path: Path) -> None:
