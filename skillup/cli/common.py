@@ -49,6 +49,29 @@ def suite_arguments(command: _F) -> _F:
     )(command)
 
 
+def agent_option(text: str) -> Callable[[_F], _F]:
+    """`--agent`, under this name and under that of the public tool."""
+    return click.option("--agent", "--engine", "agents", multiple=True, metavar="NAME|FILE", help=text)
+
+
+def case_filters(command: _F) -> _F:
+    """`--include-case-name` and `--exclude-case-name`, the same for every command that takes cases."""
+    command = click.option(
+        "--exclude-case-name",
+        "exclude",
+        multiple=True,
+        metavar="GLOB",
+        help="Leave out cases by their id; may be repeated.",
+    )(command)
+    return click.option(
+        "--include-case-name",
+        "include",
+        multiple=True,
+        metavar="GLOB",
+        help="Only cases with such an id; may be repeated.",
+    )(command)
+
+
 def format_option(command: _F) -> _F:
     """`--format`, the same for every command that writes reports."""
     return click.option(

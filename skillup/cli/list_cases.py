@@ -7,19 +7,27 @@ from pathlib import Path
 
 import click
 
-from skillup.cli.common import expected_errors, suite_arguments
+from skillup.cli.common import case_filters, expected_errors, suite_arguments
 
 
 @click.command("list-cases")
 @suite_arguments
+@case_filters
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(paths: tuple[Path, ...], allowed: tuple[Path, ...], as_json: bool) -> None:
+def command(
+    paths: tuple[Path, ...],
+    allowed: tuple[Path, ...],
+    include: tuple[str, ...],
+    exclude: tuple[str, ...],
+    as_json: bool,
+) -> None:
     """List the cases that a run would run: id, turns, checks, title."""
     with expected_errors():
         from skillup.loading.native import load_suites
         from skillup.loading.rendering import printable
+        from skillup.loading.selection import select
 
-        cases = [case for suite in load_suites(paths, allowed) for case in suite.cases]
+        cases = [case for suite in select(load_suites(paths, allowed), include, exclude) for case in suite.cases]
     rows = [
         {
             "id": case.id,

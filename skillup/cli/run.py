@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from skillup.cli.common import expected_errors, format_option, suite_arguments
+from skillup.cli.common import agent_option, case_filters, expected_errors, format_option, suite_arguments
 from skillup.cli.interrupts import INTERRUPTED, Interrupts
 
 if TYPE_CHECKING:
     from skillup.execution.task import TrialTask
     from skillup.results import RunResult
+    from skillup.spec.suite import Suite
 
 BROKEN_OFF = 3
 """Exit code when the run directory could not be written any more: a run with holes is no measurement."""
@@ -25,9 +26,8 @@ BROKEN_OFF = 3
 
 @click.command("run")
 @suite_arguments
-@click.option(
-    "--agent", "--engine", "agents", multiple=True, metavar="NAME|FILE", help="An agent profile; may be repeated."
-)
+@case_filters
+@agent_option("An agent profile; may be repeated.")
 @click.option("--model", metavar="NAME", help="Another model than the profile's; `scripted` plays the case's script.")
 @click.option(
     "--fallback",
@@ -85,10 +85,15 @@ def _run(
     from skillup.execution.services import open_services
     from skillup.judging.totals import exit_code
     from skillup.loading.native import load_suites
+    from skillup.loading.selection import select
 
     host = dict(os.environ)
     expected = _read_expected(options["expected"])
-    suites = load_suites(paths, allowed)
+    loaded = load_suites(paths, allowed)
+    suites = select(loaded, options["include"], options["exclude"])
+    if expected is not None:
+        left_out = _ids(loaded) - _ids(suites)
+        expected = {name: wanted for name, wanted in expected.items() if name not in left_out}
     nursery = stack.enter_context(Nursery())
     choices = Choices(options["agents"], options["model"], options["parallelism"], options["keep"], options["fallback"])
     plan = make_plan(suites, choices, host, nursery)
@@ -151,6 +156,10 @@ def write_reports(directory: Path, run: RunResult, formats: Sequence[str], *, qu
             file, make = REPORTS[name]
             write_atomically(directory / file, make(run))
             click.echo(f"report: {directory / file}", err=quiet)
+
+
+def _ids(suites: Sequence[Suite]) -> set[str]:
+    return {case.id for suite in suites for case in suite.cases}
 
 
 def _read_expected(path: Path | None) -> dict[str, str] | None:
