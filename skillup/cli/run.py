@@ -79,7 +79,7 @@ def _run(
     from skillup.environments.host import sweep, trial_base
     from skillup.environments.process import Nursery
     from skillup.errors import RunDirectoryError
-    from skillup.execution import rundir
+    from skillup.execution import directories, rundir
     from skillup.execution.plan import Choices, make_plan
     from skillup.execution.runner import run_all
     from skillup.execution.services import open_services
@@ -103,8 +103,8 @@ def _run(
         click.echo(f"warning: {root}, of a run that died, cannot be removed", err=True)
     interrupts.run_begins(nursery.kill)
     started = datetime.now(UTC)
-    rundir.private_umask()
-    directory = rundir.new_directory(suites[0].name, options["output_dir"])
+    directories.private_umask()
+    directory = directories.new_directory(suites[0].name, options["output_dir"])
     rundir.write_manifest(directory, suites, plan, rundir.command_line(), started)
     tasks = plan.below(directory)
     try:

@@ -1,11 +1,9 @@
-"""The run as a whole: its directory, its manifest, its result."""
+"""The run as a whole: its manifest, its trials, its result."""
 
 from __future__ import annotations
 
 import hashlib
-import os
 import platform
-import re
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -14,6 +12,7 @@ from typing import Literal
 
 from skillup import __version__
 from skillup.errors import RunDirectoryError
+from skillup.execution.directories import not_empty
 from skillup.execution.masked import masked
 from skillup.execution.plan import Plan
 from skillup.execution.record import stamp
@@ -31,50 +30,6 @@ from skillup.results import (
 )
 from skillup.spec.agent import Agent
 from skillup.spec.suite import Suite
-
-_UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
-"""What a suite's name may hold and a folder's name should not."""
-
-_LONGEST_NAME = 60
-
-
-def new_directory(name: str, chosen: Path | None) -> Path:
-    """A fresh run directory: the chosen one, or the next `<name>-workspace/iteration-N`.
-
-    Raises:
-        RunDirectoryError: it cannot be made, or the chosen one is not empty.
-    """
-    try:
-        if chosen is not None:
-            chosen.mkdir(parents=True, exist_ok=True)
-            if any(chosen.iterdir()):
-                raise _not_empty(chosen)
-            return chosen
-        safe = _UNSAFE.sub("-", name)[:_LONGEST_NAME].strip("-.")
-        return _next_iteration(Path(f"{safe or 'suite'}-workspace"))
-    except OSError as error:
-        what = f"{error.filename}: {error.strerror}"
-        raise RunDirectoryError(f"no run directory can be made: {what}", hint="use --output-dir DIR") from error
-
-
-def _next_iteration(base: Path) -> Path:
-    """Two runs that start at once get two numbers: making a folder succeeds for one of them only."""
-    base.mkdir(exist_ok=True)
-    taken = [re.fullmatch(r"iteration-([0-9]+)", path.name) for path in base.iterdir()]
-    number = 1 + max((int(match[1]) for match in taken if match), default=0)
-    while True:
-        try:
-            directory = base / f"iteration-{number}"
-            directory.mkdir()
-        except FileExistsError:
-            number += 1
-        else:
-            return directory
-
-
-def _not_empty(directory: Path) -> RunDirectoryError:
-    hint = "results are never overwritten: name another folder, or remove it"
-    return RunDirectoryError(f"{directory} is not empty", hint=hint)
 
 
 def write_manifest(
@@ -108,7 +63,7 @@ def write_manifest(
         path.open("x").close()  # of two runs with the same --output-dir, one gets it
         write_json(path, masked(manifest, Masker(secret for agent in plan.agents for secret in agent.secrets)))
     except FileExistsError:
-        raise _not_empty(directory) from None
+        raise not_empty(directory) from None
     except OSError as error:
         raise RunDirectoryError(f"{path} cannot be written: {error.strerror}", hint="use --output-dir DIR") from error
     return manifest
@@ -212,11 +167,6 @@ def saved_run(directory: Path) -> RunResult:
         return run
     saved = read_model(directory / "result.json", RunResult)
     return run.model_copy(update={"status": saved.status, "end_time": saved.end_time})
-
-
-def private_umask() -> None:
-    """Run directories hold what agents saw: readable by their owner only where the file system can say so."""
-    os.umask(0o077)
 
 
 def command_line() -> list[str]:

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from skillup.errors import RunDirectoryError
+from skillup.execution.directories import new_directory
 from skillup.execution.plan import Plan
-from skillup.execution.rundir import new_directory, read_manifest, saved_run, trial_folders, write_manifest
+from skillup.execution.rundir import read_manifest, saved_run, trial_folders, write_manifest
 from skillup.execution.store import write_json
 from skillup.execution.task import TrialTask
 from skillup.masking import MASK
