@@ -7,6 +7,8 @@
     Timing        tokens and time                                                   timing.json
     TrialResult   record and verdict, in the names of the public format             result.json of a trial
     RunResult     all trials of a run                                               result.json of a run
+    Iterations    several runs of the same, and how steady their outcomes are       stdout with --json
+    RunPlan       what a run would do                                               stdout with --dry-run --json
 
 Field names follow the public skill-up result format (docs/results.md); extra keys are ours. Records are masked
 before they are written, and the judge reads nothing else.
@@ -479,3 +481,52 @@ class RunResult(Value):
     totals: Totals
     totals_by_agent: tuple[AgentTotals, ...] = ()
     case_results: tuple[TrialResult, ...]
+
+
+class Stability(Value):
+    """How often a case ended how on one agent, over several runs of the same.
+
+    `flaky` when trials that were no ERROR ended differently, `steady` when they all ended the same, `unmeasured` when
+    there was none. Fallback trials stand apart.
+    """
+
+    case_id: str
+    agent: str
+    single_shot_fallback: bool
+    outcomes: dict[Status, int]
+    stability: Literal["steady", "flaky", "unmeasured"]
+
+
+class Iterations(Value):
+    """Several runs of the same, one after another; they are never pooled. `directories` are those of `runs`."""
+
+    schema_version: SchemaVersion = SCHEMA_VERSION
+    iterations_planned: int
+    directories: tuple[str, ...]
+    cases: tuple[Stability, ...]
+    runs: tuple[RunResult, ...]
+
+
+class PlannedTrial(Value):
+    """A trial as planning sees it: it would run, or end as SKIP or ERROR with this code at once."""
+
+    case_id: str
+    agent: str
+    engine: str
+    engine_version: str | None
+    model: str | None
+    configuration: Variant
+    would: Literal["run", "SKIP", "ERROR"]
+    code: str = ""
+    reason: str = ""
+    hint: str = ""
+
+
+class RunPlan(Value):
+    """What a run would do; nothing of it was started or written."""
+
+    schema_version: SchemaVersion = SCHEMA_VERSION
+    suite: str
+    parallelism: int
+    iterations: int
+    trials: tuple[PlannedTrial, ...]

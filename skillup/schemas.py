@@ -16,7 +16,17 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from skillup.results import Grading, RunManifest, RunResult, SavedTurn, Timing, TrialRecord, TrialResult
+from skillup.results import (
+    Grading,
+    Iterations,
+    RunManifest,
+    RunPlan,
+    RunResult,
+    SavedTurn,
+    Timing,
+    TrialRecord,
+    TrialResult,
+)
 from skillup.spec.agent import AgentProfile
 from skillup.spec.case import Case
 from skillup.spec.suite import SuiteFile
@@ -32,9 +42,11 @@ WRITTEN: Mapping[str, type[BaseModel]] = MappingProxyType(
         "record": TrialRecord,
         "turn": SavedTurn,
         "timing": Timing,
+        "iterations": Iterations,
+        "plan": RunPlan,
     }
 )
-"""Files that we write, by the name of their schema."""
+"""What we write, files and `--json`, by the name of its schema."""
 
 READ: Mapping[str, type[BaseModel]] = MappingProxyType({"case": Case, "suite": SuiteFile, "agent": AgentProfile})
 """Files that users write."""

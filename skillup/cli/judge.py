@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from skillup.cli.common import expected_errors
+from skillup.cli.output import show
 from skillup.errors import RunDirectoryError
 
 
@@ -21,7 +22,6 @@ def command(run: Path, as_json: bool, verbose: int) -> None:
     The exit code is that of the verdicts; 3 also when not every trial of the run has ended.
     """
     with expected_errors():
-        from skillup.cli.run import show
         from skillup.execution import rundir
         from skillup.execution.attempts import judge_attempts
         from skillup.execution.store import write_json

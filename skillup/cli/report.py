@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from skillup.cli.common import expected_errors, format_option
+from skillup.cli.output import show, write_reports
 
 
 @click.command("report")
@@ -17,7 +18,6 @@ from skillup.cli.common import expected_errors, format_option
 def command(run: Path, formats: tuple[str, ...], as_json: bool, verbose: int) -> None:
     """Show the results of a run from its saved trials alone; also of one that was interrupted, or is still going on."""
     with expected_errors():
-        from skillup.cli.run import show, write_reports
         from skillup.execution import rundir
 
         saved = rundir.saved_run(run)

@@ -1,0 +1,37 @@
+"""Whether a case ends the same every time: the outcomes of several runs of the same, side by side and never pooled."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Literal
+
+from skillup.judging.totals import is_fallback
+from skillup.results import RunResult, Stability, Status
+
+
+def stability_of(runs: Sequence[RunResult]) -> tuple[Stability, ...]:
+    """One entry for each case and agent, in the order in which they come first."""
+    found: dict[tuple[str, str, bool], Counter[Status]] = {}
+    for run in runs:
+        for result in run.case_results:
+            place = (result.case_id, result.agent.name, is_fallback(result))
+            found.setdefault(place, Counter())[result.status] += 1
+    return tuple(
+        Stability(
+            case_id=case,
+            agent=agent,
+            single_shot_fallback=fallback,
+            outcomes=dict(outcomes),
+            stability=_stability(outcomes),
+        )
+        for (case, agent, fallback), outcomes in found.items()
+    )
+
+
+def _stability(outcomes: Counter[Status]) -> Literal["steady", "flaky", "unmeasured"]:
+    """An ERROR says nothing about the agent, so it makes no case flaky; SKIP does: an agent can choose it."""
+    valid = [status for status in outcomes if status != "ERROR"]
+    if not valid:
+        return "unmeasured"
+    return "steady" if len(valid) == 1 else "flaky"
