@@ -103,9 +103,9 @@ class _Probes:
 def _trials(suite: Suite, agent: Agent, probes: _Probes, base: Path, choices: Choices) -> Iterator[TrialTask]:
     """The trials of one agent in one suite. What the agent need not do is no obstacle: `unmet` comes first."""
     engine = ENGINES[agent.engine]
-    path = path_of(agent, suite, probes.host)
+    path, can_resume = path_of(agent, suite, probes.host), resumes(engine, agent)
     for case in suite.cases:
-        reason = unmet(case.requires, engine, agent, path)
+        reason = unmet(case.requires, engine, path, resumes=can_resume)
         version, missing = (None, None) if reason else probes.of(agent)
         obstacle = (
             missing
@@ -129,7 +129,7 @@ def _trials(suite: Suite, agent: Agent, probes: _Probes, base: Path, choices: Ch
             obstacle=None if reason else obstacle,
             unmet=reason,
             retry=suite.retry,
-            single_shot=len(case.turns) > 1 and not resumes(engine, agent),
+            single_shot=len(case.turns) > 1 and not can_resume,
         )
 
 

@@ -10,7 +10,6 @@ from dataclasses import replace
 from skillup.engines import ENGINES
 from skillup.engines.base import Engine
 from skillup.errors import Fault
-from skillup.execution.obstacles import resumes
 from skillup.loading.spelling import closest
 from skillup.spec.agent import LATER_ENGINES, Agent
 from skillup.spec.problems import quoted
@@ -29,19 +28,16 @@ def unknown_engines(suites: Sequence[Suite]) -> Iterator[Fault]:
                 yield replace(at, message=f"there is no engine {quoted(name)}", hint=hint)
 
 
-def unmet(requires: Requires | None, engine: Engine, agent: Agent, path: str) -> str:
+def unmet(requires: Requires | None, engine: Engine, path: str, *, resumes: bool) -> str:
     """What of `requires` an agent of this engine does not meet, with everything in one sentence; empty if it does.
 
-    `path` is the PATH that the agent's processes will get.
+    `path` is the PATH that the agent's processes will get; `resumes` is whether its sessions can be resumed.
     """
-    return (
-        f"`requires` is not met: {'; '.join(missing)}"
-        if (missing := [*_missing(requires, engine, agent, path)])
-        else ""
-    )
+    missing = "; ".join(_missing(requires, engine, path, resumes=resumes))
+    return f"`requires` is not met: {missing}" if missing else ""
 
 
-def _missing(requires: Requires | None, engine: Engine, agent: Agent, path: str) -> Iterator[str]:
+def _missing(requires: Requires | None, engine: Engine, path: str, *, resumes: bool) -> Iterator[str]:
     if requires is None:
         return
     if requires.engines and engine.name not in requires.engines:
@@ -52,7 +48,7 @@ def _missing(requires: Requires | None, engine: Engine, agent: Agent, path: str)
     absent = [command for command in requires.commands if shutil.which(command, path=path) is None]
     if absent:
         yield f"{', '.join(absent)} {'is' if len(absent) == 1 else 'are'} not on the PATH"
-    if requires.resume and not resumes(engine, agent):
+    if requires.resume and not resumes:
         yield f"{engine.name} cannot resume a session"
 
 

@@ -23,12 +23,6 @@ SUITE = "schema_version: v1alpha1\nengine: {name: builtin, model: scripted}\ncas
 BOTH = ("--agent", "builtin", "--agent", "codex")
 
 
-class Forgetful(Builtin):
-    """An engine that cannot resume; no shipped one is."""
-
-    resumes = False
-
-
 @pytest.mark.parametrize(
     ("requires", "said"),
     [
@@ -51,14 +45,14 @@ def test_each_requirement_met_and_unmet(tmp_path: Path, requires: dict[str, obje
     (tmp_path / "tool").chmod(0o755)
     (tmp_path / "plain").write_text("cannot be executed")
     wanted = f"`requires` is not met: {said}" if said else ""
-    assert unmet(Requires.model_validate(requires), Builtin(), str(tmp_path)) == wanted
+    assert unmet(Requires.model_validate(requires), Builtin(), str(tmp_path), resumes=True) == wanted
 
 
 def test_an_engine_that_cannot_resume_does_not_meet_resume() -> None:
     requires = Requires(resume=True)
-    assert unmet(requires, Forgetful(), "") == "`requires` is not met: builtin cannot resume a session"
-    assert unmet(None, Forgetful(), "") == ""
-    assert unmet(Requires(commands=("sh",), resume=False), Codex(), "/bin") == ""
+    assert unmet(requires, Builtin(), "", resumes=False) == "`requires` is not met: builtin cannot resume a session"
+    assert unmet(None, Builtin(), "", resumes=False) == ""
+    assert unmet(Requires(commands=("sh",), resume=False), Codex(), "/bin", resumes=True) == ""
 
 
 def test_an_agent_that_does_not_meet_it_is_skipped_and_the_others_run(project: Project) -> None:
