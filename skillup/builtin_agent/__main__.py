@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillup import __version__
-from skillup.builtin_agent.anthropic import MessagesClient, ModelError
+from skillup.builtin_agent.anthropic import Messages
+from skillup.builtin_agent.client import ModelApi, ModelClient
+from skillup.builtin_agent.faults import ModelError
 from skillup.builtin_agent.loop import (
     INSTRUCTIONS,
     Events,
@@ -33,8 +35,7 @@ from skillup.builtin_agent.sessions import (
 from skillup.builtin_agent.tools import TOOLS, Toolbox
 
 NAME = "skillup-builtin-agent"
-KEY = "ANTHROPIC_API_KEY"
-BASE_URL = "ANTHROPIC_BASE_URL"
+API: ModelApi = Messages()
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE | re.ASCII)
 
 
@@ -94,11 +95,24 @@ def _ending(arguments: argparse.Namespace, interrupts: Interrupts, events: Event
     except (_KeyError, SessionError, SkillError) as error:
         kind, message = error.kind, str(error)
     except ModelError as error:
-        kind, status, message = error.kind, error.status, str(error)
+        kind, status, message = error.kind, error.status, f"{error}{_hint(error.kind)}"
     except Exception as error:  # noqa: BLE001 - a fault of ours is told as one, its traceback goes to stderr
         traceback.print_exc()
         kind, message = "internal", f"{type(error).__name__}: {error}"
     return _Ending(1, "error", message, {"kind": kind, "status": status, "message": message})
+
+
+def _hint(kind: str) -> str:
+    """What to look at after a fault of the model."""
+    match kind:
+        case "auth":
+            return f"; check {API.key_variable}"
+        case "network":
+            return f"; check {API.address_variable} and that the server is up"
+        case "output":
+            return f"; check that {API.address_variable} is the address of a {API.title}"
+        case _:
+            return ""
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -147,10 +161,10 @@ def _turn(arguments: argparse.Namespace, interrupts: Interrupts, events: Events,
         version=__version__,
     )
     # Commands do not get the key: what the model makes up, or is told by a file, cannot carry it away.
-    environment = {name: value for name, value in os.environ.items() if name != KEY}
+    environment = {name: value for name, value in os.environ.items() if name != API.key_variable}
     turn = Turn(
         session=session,
-        client=MessagesClient(base_url, api_key, arguments.timeout, f"{NAME}/{__version__}"),
+        client=ModelClient(API, base_url, api_key, arguments.timeout, f"{NAME}/{__version__}"),
         toolbox=Toolbox(cwd, environment, interrupts.held),
         events=events,
         progress=progress,
@@ -209,7 +223,7 @@ def _text(path: Path) -> str:
 
 
 def _base_url() -> str:
-    url = os.environ.get(BASE_URL, "")
+    url = os.environ.get(API.address_variable, "")
     try:
         parts = urllib.parse.urlsplit(url)
         usable = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
@@ -217,7 +231,7 @@ def _base_url() -> str:
         usable = False
     # http.client would refuse blanks and control characters only when the request is sent.
     if not usable or not url.isascii() or not url.isprintable() or " " in url:
-        raise _InvocationError(f"{BASE_URL} must be the http:// or https:// address of a Messages API")
+        raise _InvocationError(f"{API.address_variable} must be the http:// or https:// address of a {API.title}")
     return url
 
 
@@ -239,11 +253,11 @@ def _prompt() -> str:
 
 
 def _api_key() -> str:
-    key = os.environ.get(KEY, "")
+    key = os.environ.get(API.key_variable, "")
     if not key:
-        raise _KeyError(f"{KEY} is not set; give the key of the Messages API in the environment")
+        raise _KeyError(f"{API.key_variable} is not set; give the key of the {API.title} in the environment")
     if not key.isascii() or not key.isprintable():
-        raise _KeyError(f"{KEY} holds a line break or another character that no key has; set it again")
+        raise _KeyError(f"{API.key_variable} holds a line break or another character that no key has; set it again")
     return key
 
 

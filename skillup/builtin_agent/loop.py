@@ -11,13 +11,13 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from skillup.builtin_agent.anthropic import MessagesClient, ModelError, Reply, Usage
+from skillup.builtin_agent.client import ModelClient, Request
+from skillup.builtin_agent.faults import ModelError
+from skillup.builtin_agent.replies import Reply, Usage
 from skillup.builtin_agent.sessions import INTERRUPTED, Session, Skill
 from skillup.builtin_agent.tools import TOOLS, Toolbox, ToolResult
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-# The most that every current Claude model accepts; a longer answer ends with stop_reason max_tokens.
-MAX_TOKENS = 8192
 # The first wait is below what anybody notices, the third is long enough for a server to come back.
 RETRY_SECONDS = 0.2
 LONGEST_RETRY_SECONDS = 30.0
@@ -154,7 +154,7 @@ class Turn:
     """Everything that one turn works with."""
 
     session: Session
-    client: MessagesClient
+    client: ModelClient
     toolbox: Toolbox
     events: Events
     progress: Progress
@@ -189,14 +189,7 @@ class Turn:
         return "max_steps"
 
     def _ask(self) -> Reply:
-        request = {
-            "model": self.model,
-            "max_tokens": MAX_TOKENS,
-            "system": self.system,
-            "messages": self.session.messages,
-            "tools": TOOLS,
-            "stream": True,
-        }
+        request = Request(self.model, self.system, self.session.messages, TOOLS)
         attempt = 0
         while True:
             with self.events.held():  # its end is where a lost interruption is raised before the long wait
