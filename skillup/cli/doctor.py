@@ -32,7 +32,8 @@ def command() -> None:
                     _line("", "install it, or name it in an agent profile: `settings: {binary: /path/to/it}`")
                 else:
                     _line(name, f"unusable: {failure.message}")
-                held = [f"${variable}" for variable in engine.credentials if host.get(variable)]
+                credentials = engine.provider(engine.settings()).credentials
+                held = [f"${variable}" for variable in credentials if host.get(variable)]
                 home = host_home(engine, host)
                 logins = [str(home / name) for name in engine.login_files if (home / name).is_file()]
                 if held:
@@ -40,7 +41,7 @@ def command() -> None:
                 if logins:
                     _line("", f"login: {', '.join(logins)}; a profile with `login: copy` uses it")
                 if not held and not logins:
-                    _line("", f"no credential in {' or '.join(engine.credentials)}; scripted models need none")
+                    _line("", f"no credential in {' or '.join(credentials)}; scripted models need none")
         git = shutil.which("git")
         _line("git", git or "missing: cases with `context: {git: {init: true}}` need it")
         base = trial_base(host)

@@ -42,6 +42,21 @@ class EngineSettings(BaseModel, frozen=True, extra="forbid"):
 
 
 @dataclass(frozen=True)
+class Provider:
+    """The model API that an agent asks, and the variables by which its CLI is led there.
+
+    Attributes:
+        protocol: the API, by the name that the loopback model gives it.
+        credentials: variables of which one must hold the credential, unless the model is scripted or the login copied.
+        address_variables: variables that name the address; with a scripted model none of the host's is passed.
+    """
+
+    protocol: str
+    credentials: tuple[str, ...]
+    address_variables: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class TurnRequest:
     """One turn to be run: the message as rendered, the session that it belongs to, and the places.
 
@@ -205,18 +220,6 @@ class Engine(Protocol):
         """Canonical tools whose calls the stream cannot show, so that a rule on them cannot be judged."""
 
     @property
-    def protocol(self) -> str:
-        """The model API that it speaks to the loopback model: `anthropic`."""
-
-    @property
-    def credentials(self) -> tuple[str, ...]:
-        """Variables of which one must hold the credential, unless the model is scripted or the login copied."""
-
-    @property
-    def address_variables(self) -> tuple[str, ...]:
-        """Variables that name the provider's address; with a scripted model none of the host's is passed."""
-
-    @property
     def version_variables(self) -> Mapping[str, str]:
         """What `version_argv` needs besides PATH and a HOME of its own."""
 
@@ -246,6 +249,9 @@ class Engine(Protocol):
 
     def resumes(self, settings: EngineSettings) -> bool:
         """Whether a later process can continue a session by its id."""
+
+    def provider(self, settings: EngineSettings) -> Provider:
+        """The model API that it speaks with these settings."""
 
     def version_argv(self, settings: EngineSettings) -> tuple[str, ...]:
         """The command that prints the CLI's version."""

@@ -22,6 +22,7 @@ from skillup.engines.base import (
     Event,
     Finished,
     Invocation,
+    Provider,
     Retrying,
     Returned,
     Said,
@@ -35,6 +36,7 @@ from skillup.errors import ERROR_KINDS, ErrorKind
 from skillup.transcript import Usage
 
 DEFAULT_MODEL = "builtin-model"
+
 
 _PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
 
@@ -78,9 +80,6 @@ class Builtin(EngineDefaults):
     assigns_session_id = True
     shows_progress = False
     hidden_tools = frozenset({"skill"})  # it reads a SKILL.md with `read` or `bash`; there is no event of its own
-    protocol = "anthropic"
-    credentials = ("ANTHROPIC_API_KEY",)
-    address_variables = ("ANTHROPIC_BASE_URL",)
     version_variables: Mapping[str, str] = MappingProxyType({})
     home_folder = ".skillup-agent"
     home_needs_lock = False  # it locks each session itself, and keeps nothing else
@@ -89,6 +88,11 @@ class Builtin(EngineDefaults):
     def resumes(self, settings: EngineSettings) -> bool:
         """Unless the settings say no."""
         return cast("BuiltinSettings", settings).sessions
+
+    def provider(self, settings: EngineSettings) -> Provider:
+        """The model API that it speaks."""
+        del settings
+        return Provider("anthropic", ("ANTHROPIC_API_KEY",), ("ANTHROPIC_BASE_URL",))
 
     def version_argv(self, settings: EngineSettings) -> tuple[str, ...]:
         """The command that prints the agent's version."""

@@ -14,7 +14,7 @@ from typing import Literal, cast
 
 from pydantic import Field
 
-from skillup.engines.base import EngineDefaults, EngineFault, EngineSettings, Event, Invocation, TurnRequest
+from skillup.engines.base import EngineDefaults, EngineFault, EngineSettings, Event, Invocation, Provider, TurnRequest
 from skillup.engines.claude_events import events_of, prompts_in
 
 SCRIPTED_KEY = "sk-ant-loopback-not-a-secret"
@@ -45,15 +45,21 @@ class ClaudeCode(EngineDefaults):
     assigns_session_id = True
     shows_progress = True
     hidden_tools: frozenset[str] = frozenset()
-    protocol = "anthropic"
-    credentials = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
-    address_variables = ("ANTHROPIC_BASE_URL",)
     version_variables = MappingProxyType({"DISABLE_AUTOUPDATER": "1"})
     host_policy = ("/etc/claude-code",)
     home_folder = ".claude"
     home_variable = "CLAUDE_CONFIG_DIR"
     login_files = (".credentials.json",)
     skills_folder = ".claude/skills"
+
+    def provider(self, settings: EngineSettings) -> Provider:
+        """The model API that it speaks."""
+        del settings
+        return Provider(
+            "anthropic",
+            ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
+            ("ANTHROPIC_BASE_URL",),
+        )
 
     def version_argv(self, settings: EngineSettings) -> tuple[str, ...]:
         """The command that prints the CLI's version."""

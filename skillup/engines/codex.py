@@ -17,7 +17,7 @@ from typing import Literal, cast
 
 from pydantic import Field
 
-from skillup.engines.base import EngineDefaults, EngineFault, EngineSettings, Event, Invocation, TurnRequest
+from skillup.engines.base import EngineDefaults, EngineFault, EngineSettings, Event, Invocation, Provider, TurnRequest
 from skillup.engines.codex_events import events_of, hidden_events, turns_in
 
 SCRIPTED_MODEL = "gpt-5.5"
@@ -60,14 +60,16 @@ class Codex(EngineDefaults):
     assigns_session_id = False
     shows_progress = False
     hidden_tools = frozenset({"read", "glob", "grep", "list", "web_fetch", "skill", "ask_user"})
-    protocol = "openai_responses"
-    credentials = ("CODEX_API_KEY", "OPENAI_API_KEY")
-    address_variables = ("OPENAI_BASE_URL",)
     version_variables: MappingProxyType[str, str] = MappingProxyType({})
     home_folder = ".codex"
     home_variable = "CODEX_HOME"
     login_files = ("auth.json",)
     skills_folder = ".agents/skills"
+
+    def provider(self, settings: EngineSettings) -> Provider:
+        """The model API that it speaks."""
+        del settings
+        return Provider("openai_responses", ("CODEX_API_KEY", "OPENAI_API_KEY"), ("OPENAI_BASE_URL",))
 
     def version_argv(self, settings: EngineSettings) -> tuple[str, ...]:
         """The command that prints the CLI's version."""

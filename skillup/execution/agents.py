@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from skillup.engines import ENGINES
-from skillup.engines.base import Engine
+from skillup.engines.base import Engine, EngineSettings, Provider
 from skillup.errors import Fault, InputError
 from skillup.execution.requirements import unknown_engines
 from skillup.loading.agents import LoadedProfile, load_profile, profile_folders, resolve_agent
@@ -85,15 +85,26 @@ def _agent(name: str, at: Fault, suite: Suite, model: str | None, host: Mapping[
         raise InputError([loaded.document.fault(("login",), message, hint=hint)])
     settings = _settings(engine, loaded)
     shared_home = _shared_home(engine, loaded, host)
+    provider = engine.provider(engine.settings.model_validate(settings))
     agent = resolve_agent(
         loaded,
         suite_engine=suite.engine,
         model=model,
         host=host,
-        credentials=engine.credentials,
-        addresses=engine.address_variables,
+        credentials=provider.credentials,
+        addresses=provider.address_variables,
     )
     return replace(agent, settings=settings, shared_home=shared_home)
+
+
+def settings_of(agent: Agent) -> EngineSettings:
+    """An agent's settings as its engine reads them; they were checked when its profile was."""
+    return ENGINES[agent.engine].settings.model_validate(agent.settings)
+
+
+def provider_of(agent: Agent) -> Provider:
+    """The model API that an agent speaks."""
+    return ENGINES[agent.engine].provider(settings_of(agent))
 
 
 def host_home(engine: Engine, host: Mapping[str, str]) -> Path:

@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from skillup.engines import ENGINES
 from skillup.engines.base import Engine
 from skillup.environments.process import Command, ExecutableNotFoundError, Nursery, ProcessError
+from skillup.execution.agents import provider_of, settings_of
 from skillup.execution.single_shot import needs_turns
 from skillup.results import Failure
 from skillup.spec.agent import Agent, Fallback
@@ -23,22 +24,23 @@ VERSION_SECONDS = 20.0
 
 def credential_obstacle(engine: Engine, agent: Agent, suite: Suite, host: Mapping[str, str]) -> Failure | None:
     """What keeps this agent from reaching its model, as far as the variables can tell."""
+    credentials = provider_of(agent).credentials
     if agent.missing:
         names = ", ".join(dict.fromkeys(wanted for _, wanted in agent.missing))
-        kind = "auth" if any(variable in engine.credentials for variable, _ in agent.missing) else "setup"
+        kind = "auth" if any(variable in credentials for variable, _ in agent.missing) else "setup"
         message = f"the profile refers to {names}, which the host does not have"
         return _obstacle(kind, message, f"export {names}, or change {agent.source}")
     passed = {**suite.environment.env, **agent.env}
-    if agent.model.scripted or agent.has_login or any(passed.get(name) for name in engine.credentials):
+    if agent.model.scripted or agent.has_login or any(passed.get(name) for name in credentials):
         return None
     scripted = "`--model scripted` plays the case's script without any"
-    held = [name for name in engine.credentials if host.get(name)]
+    held = [name for name in credentials if host.get(name)]
     if held:
         message = f"the host has {held[0]}, but the profile does not pass it"
         return _obstacle("auth", message, f"add `env: {{{held[0]}: null}}` to {agent.source}; {scripted}")
-    message = f"no credential for {engine.name}: {' and '.join(engine.credentials)} {_are_not_set(engine.credentials)}"
+    message = f"no credential for {engine.name}: {' and '.join(credentials)} {_are_not_set(credentials)}"
     login = "log in with the CLI and write `login: copy` in the profile, " if engine.login_files else ""
-    return _obstacle("auth", message, f"export {' or '.join(engine.credentials)}; {login}{scripted}")
+    return _obstacle("auth", message, f"export {' or '.join(credentials)}; {login}{scripted}")
 
 
 def _are_not_set(names: Sequence[str]) -> str:
@@ -87,7 +89,7 @@ def skill_obstacle(suite: Suite, agent: Agent) -> Failure | None:
 
 def resumes(engine: Engine, agent: Agent) -> bool:
     """Whether this agent can hold a conversation of several turns in one session."""
-    return engine.resumes(engine.settings.model_validate(agent.settings))
+    return engine.resumes(settings_of(agent))
 
 
 def case_obstacle(case: Case, agent: Agent, engine: Engine, fallback: Fallback | None) -> Failure | None:

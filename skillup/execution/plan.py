@@ -10,7 +10,7 @@ from skillup.engines import ENGINES
 from skillup.environments.host import instructions_above, trial_base
 from skillup.environments.process import Nursery
 from skillup.errors import Fault, InputError
-from skillup.execution.agents import agents_of
+from skillup.execution.agents import agents_of, provider_of, settings_of
 from skillup.execution.obstacles import case_obstacle, credential_obstacle, engine_version, resumes, skill_obstacle
 from skillup.execution.requirements import path_of, unmet
 from skillup.execution.task import Keep, TrialTask
@@ -94,7 +94,7 @@ class _Probes:
     def of(self, agent: Agent) -> tuple[str | None, Failure | None]:
         """The version of the agent's CLI, or why it cannot be started."""
         engine = ENGINES[agent.engine]
-        argv = engine.version_argv(engine.settings.model_validate(agent.settings))
+        argv = engine.version_argv(settings_of(agent))
         if argv not in self._said:
             self._said[argv] = engine_version(engine, agent.settings, self.host, self._nursery)
         return self._said[argv]
@@ -136,7 +136,7 @@ def _trials(suite: Suite, agent: Agent, probes: _Probes, base: Path, choices: Ch
 def _redirections(suite: Suite, agents: Sequence[Agent]) -> Iterator[str]:
     """Warnings about agents whose requests, and with them a credential, the suite sends elsewhere."""
     for agent in agents:
-        for name in ENGINES[agent.engine].address_variables:
+        for name in provider_of(agent).address_variables:
             decided = agent.model.scripted or agent.model.base_url or name in agent.env
             if name in suite.environment.env and not decided:
                 where = suite.environment.env[name]

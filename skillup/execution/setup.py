@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from skillup.engines import ENGINES
-from skillup.engines.base import Endpoint, Engine
+from skillup.engines.base import Endpoint, Engine, Provider
 from skillup.environments.git import WorkspaceGit
 from skillup.environments.host import TrialRoot, child_variables
 from skillup.environments.process import Command, Ended
@@ -122,9 +122,9 @@ def endpoint_of(task: TrialTask, route: Route | None) -> Endpoint:
     return Endpoint(model=task.agent.model.name, base_url=task.agent.model.base_url)
 
 
-def credential_of(task: TrialTask, engine: Engine) -> str | None:
+def credential_of(task: TrialTask, provider: Provider) -> str | None:
     """The variable that holds the provider's key, if one is passed."""
-    return next((name for name in engine.credentials if name in task.agent.env), None)
+    return next((name for name in provider.credentials if name in task.agent.env), None)
 
 
 def wanted_paths(task: TrialTask) -> frozenset[str]:

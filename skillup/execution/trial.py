@@ -24,6 +24,7 @@ from skillup.environments.snapshot import Snapshot, diff, take
 from skillup.environments.snapshot_log import SnapshotLog
 from skillup.environments.workspace import check_workspace
 from skillup.errors import TrialError
+from skillup.execution.agents import settings_of
 from skillup.execution.ending import after_limit, next_limit, problem_of
 from skillup.execution.grading import grade
 from skillup.execution.record import Talk, record_trial, record_turn, traffic_of, with_artifacts
@@ -137,7 +138,7 @@ def _talk(task: TrialTask, services: Services, folder: TrialFolder, stack: ExitS
     clock = time.monotonic()
     engine = ENGINES[task.agent.engine]
     root = stack.enter_context(open_trial_root(task.trial_base))
-    settings = engine.settings.model_validate(task.agent.settings)
+    settings = settings_of(task.agent)
     variables = prepare(task, services, engine, root)
     route = stack.enter_context(open_route(task, services, root))
     log = stack.enter_context(SnapshotLog(folder.path, folder.masker.data, wanted_paths(task)))
@@ -197,7 +198,7 @@ def _play(place: Place, number: int, turn: Turn, state: State) -> Step:
             place.endpoint,
             place.settings,
             running_as_root(),
-            credential_of(place.task, place.engine),
+            credential_of(place.task, place.engine.provider(place.settings)),
             place.task.agent.shared_home is not None,
         )
         with home_of_its_own(place.task.agent, place.engine, place.services) as waited:

@@ -14,6 +14,7 @@ from skillup.engines import ENGINES
 from skillup.engines.base import Called, Endpoint, Engine, EngineSettings, Finished, Session, SessionSeen, TurnRequest
 from skillup.errors import ERROR_KINDS
 from skillup.execution.stream import TurnStream
+from skillup.modelserver.loopback import PROTOCOLS
 from skillup.transcript import CANONICAL_TOOLS
 from tests.engines.recorded import RECORDINGS, events, folded, lines, names
 
@@ -101,7 +102,9 @@ def test_an_engine_goes_by_its_own_name_and_declares_known_tools(name: str) -> N
     engine = ENGINES[name]
     assert engine.name == name
     assert engine.hidden_tools <= set(CANONICAL_TOOLS)
-    assert engine.credentials
+    provider = engine.provider(engine.settings())
+    assert provider.credentials
+    assert provider.protocol in {protocol.name for protocol in PROTOCOLS}
     assert engine.version_argv(engine.settings.model_validate({}))
     assert set(SETTINGS[name]) == set(engine.settings.model_fields), "every setting has a sample"
 
@@ -164,9 +167,10 @@ def test_the_scripted_model_is_reached_with_a_key_that_is_no_secret(name: str) -
     scripted = engine.invocation(request(name)).env
     call = engine.invocation(request(name))
     assert any("http://127.0.0.1:9/prefix" in part for part in (*call.argv, *call.env.values()))
-    assert set(engine.credentials) & scripted.keys()
+    credentials = set(engine.provider(engine.settings()).credentials)
+    assert credentials & scripted.keys()
     real = engine.invocation(replace(request(name), endpoint=Endpoint(None, None))).env
-    assert not set(engine.credentials) & real.keys(), "a real key comes from the profile alone"
+    assert not credentials & real.keys(), "a real key comes from the profile alone"
 
 
 @each_engine
