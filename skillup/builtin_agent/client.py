@@ -160,12 +160,14 @@ class ModelClient:
 def _refusal(response: http.client.HTTPResponse) -> ModelError:
     status = response.status
     text = response.read(ERROR_BODY_BYTES).decode("utf-8", "replace")
+    error: Mapping[str, Any] | None = None
     try:
-        text = str(json.loads(text)["error"]["message"])
+        error = dict(json.loads(text)["error"])
+        text = str(error["message"])
     except (ValueError, LookupError, TypeError, RecursionError):
         text = text.strip() or response.reason
     return ModelError(
-        class_of_status(status),
+        class_of_status(status, error),
         f"the model API answered {status}: {text[:MESSAGE_CHARACTERS]}",
         status=status,
         retry_after=_seconds(response.headers.get("retry-after")),

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 # Long enough for a provider's JSON error, short enough for one line of a report.
 MESSAGE_CHARACTERS = 500
@@ -17,13 +17,15 @@ class FaultClass(NamedTuple):
 
 NETWORK = FaultClass("network", "network")
 MALFORMED = FaultClass("output", "malformed")
+QUOTA = FaultClass("quota", None)
 
-# Why each status is what it is: 401 and 403 need another key and other 4xx another request. 500, 502 and 504
-# are `overloaded`: the provider answered that it cannot serve, and the remedy is to wait. `network` is left
+# Why each status is what it is: 401 and 403 need another key, 402 money, other 4xx another request. 500, 502 and
+# 504 are `overloaded`: the provider answered that it cannot serve, and the remedy is to wait. `network` is left
 # for faults in which no whole HTTP answer came, `output` for an answer that cannot be understood.
 _BY_STATUS: Mapping[int, FaultClass] = MappingProxyType(
     {
         401: FaultClass("auth", None),
+        402: QUOTA,
         403: FaultClass("auth", None),
         429: FaultClass("rate_limit", "rate_limit"),
         500: FaultClass("overloaded", "server_error"),
@@ -41,7 +43,7 @@ class ModelError(Exception):
     """The model gave no usable reply.
 
     Attributes:
-        kind: `auth`, `rate_limit`, `overloaded`, `request`, `network` or `output`.
+        kind: `auth`, `quota`, `rate_limit`, `overloaded`, `request`, `network` or `output`.
         retry: the word for retry events, None when the same request would fail again.
         status: the HTTP status, None when the fault was not an HTTP status.
         retry_after: seconds that the server asked for, None when it did not.
@@ -57,8 +59,10 @@ class ModelError(Exception):
         self.retry_after = retry_after
 
 
-def class_of_status(status: int) -> FaultClass:
-    """What an HTTP status other than 200 means."""
+def class_of_status(status: int, error: Mapping[str, Any] | None = None) -> FaultClass:
+    """What an HTTP status other than 200 means, with the error object that came with it."""
+    if error is not None and "insufficient_quota" in (error.get("code"), error.get("type")):
+        return QUOTA  # OpenAI says 429 to this, too, and no waiting helps
     if status < 300:
         return MALFORMED  # a success that is not 200 carries no reply
     return _BY_STATUS.get(status, _OTHER_5XX if status >= 500 else _OTHER_STATUS)

@@ -57,16 +57,28 @@ _RETRY_KINDS = {
 }
 """Kinds by the words of its `retry` events."""
 
-_PAYMENT_REQUIRED = 402
-"""The agent calls it a bad request; for a trial it means that the money is spent."""
+_PROVIDERS = MappingProxyType(
+    {
+        "anthropic": Provider("anthropic", ("ANTHROPIC_API_KEY",), ("ANTHROPIC_BASE_URL",)),
+        "openai_chat": Provider("openai_chat", ("OPENAI_API_KEY",), ("OPENAI_BASE_URL",)),
+    }
+)
+
+_VERSION_IN_ADDRESS = MappingProxyType({"anthropic": "", "openai_chat": "/v1"})
+"""What an address of each API ends with; the loopback model's own has no version."""
+
+_CALLED_WRONGLY = 2
+"""The agent's exit code when nothing was done; its message is the first line of stderr."""
 
 
 class BuiltinSettings(EngineSettings):
-    """`settings:` of a builtin profile: model replies a turn may take, and repeats of a failed request.
+    """`settings:` of a builtin profile.
 
-    Without `sessions` it is an agent that cannot resume one, to try out what the fallback does with a case.
+    `api`: what the model speaks. `max_steps`: replies of the model in one turn. `max_retries`: repeats of a failed
+    request. Without `sessions` it is an agent that cannot resume one, to try out what the fallback does with a case.
     """
 
+    api: Literal["anthropic", "openai_chat"] = "anthropic"
     max_steps: int = Field(20, ge=1, le=1000)
     max_retries: int = Field(2, ge=0, le=10)
     sessions: bool = True
@@ -90,9 +102,8 @@ class Builtin(EngineDefaults):
         return cast("BuiltinSettings", settings).sessions
 
     def provider(self, settings: EngineSettings) -> Provider:
-        """The model API that it speaks."""
-        del settings
-        return Provider("anthropic", ("ANTHROPIC_API_KEY",), ("ANTHROPIC_BASE_URL",))
+        """The model API that the settings choose."""
+        return _PROVIDERS[cast("BuiltinSettings", settings).api]
 
     def version_argv(self, settings: EngineSettings) -> tuple[str, ...]:
         """The command that prints the agent's version."""
@@ -105,15 +116,19 @@ class Builtin(EngineDefaults):
         argv = (
             *_START,
             *("--home", str(request.home)),
+            *("--api", settings.api),
             *("--model", request.endpoint.model or DEFAULT_MODEL),
             *("--resume" if request.session.started else "--session-id", str(request.session.id)),
             *("--max-steps", str(settings.max_steps), "--max-retries", str(settings.max_retries)),
         )
         env: dict[str, str] = {}
+        provider = self.provider(settings)
+        (address,), (key,) = provider.address_variables, provider.credentials
         if request.endpoint.base_url:
-            env["ANTHROPIC_BASE_URL"] = request.endpoint.base_url
+            version = _VERSION_IN_ADDRESS[settings.api] if request.endpoint.scripted else ""
+            env[address] = request.endpoint.base_url + version
         if request.endpoint.scripted:
-            env["ANTHROPIC_API_KEY"] = "loopback-not-a-secret"
+            env[key] = "loopback-not-a-secret"
         return Invocation(argv=argv, env=env, stdin=request.prompt)
 
     def policy(self, request: TurnRequest) -> dict[str, str]:
@@ -134,6 +149,9 @@ class Builtin(EngineDefaults):
 
     def explain(self, exit_code: int | None, signal: int | None, stdout: str, stderr: str) -> EngineFault:
         """Why a process ended without its `end` event."""
+        if exit_code == _CALLED_WRONGLY and stderr.strip():
+            message = f"the built-in agent was called wrongly: {stderr.strip().splitlines()[0]}"
+            return EngineFault("setup", message, hint="pass the address by `env`, or as `model: {base_url: …}`")
         last = (stderr.strip().splitlines() or ["it said nothing on stderr"])[-1]
         if signal is not None:
             return EngineFault("crash", f"the built-in agent was ended by signal {signal} before it answered: {last}")
@@ -179,8 +197,7 @@ def _finished(event: dict[str, Any]) -> Finished:
     error, reason = event.get("error"), event["reason"]
     fault = None
     if error:
-        kind = "quota" if error.get("status") == _PAYMENT_REQUIRED else str(error["kind"])
-        fault = _fault(kind, str(error["message"]))
+        fault = _fault(str(error["kind"]), str(error["message"]))
     elif reason == "interrupted":
         fault = EngineFault("crash", "the built-in agent was interrupted by a signal before it answered")
     text = event.get("text")

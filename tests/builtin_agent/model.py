@@ -161,10 +161,18 @@ class Model:
     """The server: `answer` looks at a request and says what comes back; an invalid history gets a 400.
 
     With `reads=False` it answers and closes without having read the request, as a front end with a limit may.
+    `check` says why an API would refuse a history.
     """
 
-    def __init__(self, answer: Callable[[Request], Answer], *, reads: bool = True) -> None:
+    def __init__(
+        self,
+        answer: Callable[[Request], Answer],
+        *,
+        reads: bool = True,
+        check: Callable[[list[dict[str, Any]]], str | None] = invalid,
+    ) -> None:
         self._answer = answer
+        self._check = check
         self._reads = reads
         self._closing = threading.Event()
         self.received: list[Received] = []
@@ -206,7 +214,7 @@ class Model:
         body = json.loads(raw)
         headers = {name.lower(): value for name, value in handler.headers.items()}
         self.received.append(Received(handler.path, headers, body, time.monotonic()))
-        fault = invalid(body["messages"])
+        fault = self._check(body["messages"])
         answer = refuse(400, fault) if fault else self._answer(body)
         self._closing.wait(answer.silent_seconds)  # a test that is over does not wait for it
         payload = _payload(answer)

@@ -43,7 +43,7 @@ def stream_error(kind: str) -> Answer:
     [
         (400, "request", None),
         (401, "auth", None),
-        (402, "request", None),
+        (402, "quota", None),
         (403, "auth", None),
         (404, "request", None),
         (413, "request", None),

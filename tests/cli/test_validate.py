@@ -270,8 +270,8 @@ def test_a_fault_in_the_last_of_several_agents_starts_none_of_them(traps: Projec
     done = refused(traps, "run", "a.yaml", "--agent", "claude_code", "--agent", "odd", "--agent", "nobody")
     assert done.stderr.splitlines()[:2] == [
         (
-            '--agent: there is no agent "nobody" (there are: builtin, claude_code, claude_code_login, codex, demo, '
-            "odd; or name a profile's file)"
+            '--agent: there is no agent "nobody" (there are: builtin, builtin_openai, claude_code, '
+            "claude_code_login, codex, demo, odd; or name a profile's file)"
         ),
         'agents/odd.yaml:3:3: settings.binry: unknown key "binry" (did you mean "binary"?)',
     ]

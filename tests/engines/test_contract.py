@@ -21,7 +21,7 @@ from tests.engines.recorded import RECORDINGS, events, folded, lines, names
 IDENTITY = "3b0f6f5e-8a4f-4a61-9d5e-000000000001"
 
 SETTINGS: dict[str, dict[str, Any]] = {
-    "builtin": {"max_steps": 7, "max_retries": 3, "sessions": False},
+    "builtin": {"api": "openai_chat", "max_steps": 7, "max_retries": 3, "sessions": False},
     "claude_code": {
         "binary": "/opt/claude",
         "max_retries": 3,
@@ -167,7 +167,7 @@ def test_the_scripted_model_is_reached_with_a_key_that_is_no_secret(name: str) -
     scripted = engine.invocation(request(name)).env
     call = engine.invocation(request(name))
     assert any("http://127.0.0.1:9/prefix" in part for part in (*call.argv, *call.env.values()))
-    credentials = set(engine.provider(engine.settings()).credentials)
+    credentials = set(engine.provider(request(name).settings).credentials)
     assert credentials & scripted.keys()
     real = engine.invocation(replace(request(name), endpoint=Endpoint(None, None))).env
     assert not credentials & real.keys(), "a real key comes from the profile alone"
@@ -236,9 +236,10 @@ def test_a_process_without_a_last_word_is_explained_by_a_known_kind(
     for stdout, stderr in ((text, ""), ("", text), (text, text)):
         fault = ENGINES[name].explain(exit_code, signal, stdout, stderr)
         assert fault.kind in ERROR_KINDS
-        assert fault.kind in {"crash", "output", "session"}, "what the CLI says in passing names no provider's fault"
+        own = {"crash", "output", "session", "setup"}
+        assert fault.kind in own, "what the CLI says in passing names no provider's fault"
         assert fault.message
-        assert (str(exit_code) if signal is None else "signal 9") in fault.message or fault.kind == "session"
+        assert (str(exit_code) if signal is None else "signal 9") in fault.message or fault.kind in {"session", "setup"}
 
 
 @each_engine

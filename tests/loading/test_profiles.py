@@ -105,7 +105,8 @@ NAMES = {
         ["zzz"],
         (
             '--agent: there is no agent "zzz" '
-            "(there are: builtin, claude_code, claude_code_login, codex, demo; or name a profile's file)"
+            "(there are: builtin, builtin_openai, claude_code, claude_code_login, codex, demo; "
+            "or name a profile's file)"
         ),
     ),
     "a later engine": (
@@ -153,7 +154,10 @@ PROFILES = {
     ),
     "a setting of another engine": (
         "engine: builtin\nsettings: {binary: x}\n",
-        'agents/mine.yaml:2:12: settings.binary: unknown key "binary" (known keys: max_steps, max_retries, sessions)',
+        (
+            'agents/mine.yaml:2:12: settings.binary: unknown key "binary" '
+            "(known keys: api, max_steps, max_retries, sessions)"
+        ),
     ),
     "a wrong setting": (
         "engine: builtin\nsettings: {max_steps: 0}\n",
