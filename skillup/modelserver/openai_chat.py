@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from skillup.modelserver.openai_errors import error_body
+from skillup.modelserver.openai import OpenAIProtocol, arguments, identifier, texts
 from skillup.modelserver.protocol import BadRequestError
 from skillup.modelserver.source import (
     Conversation,
@@ -17,11 +17,9 @@ from skillup.modelserver.source import (
     Role,
     ToolCall,
     ToolOffer,
-    fingerprint,
     make_reply,
 )
 
-_CHAT: Final = ("/v1/chat/completions", "/chat/completions")
 _ROLES: Final[Mapping[str, Role]] = {
     "user": "user",
     "assistant": "assistant",
@@ -32,18 +30,11 @@ _ROLES: Final[Mapping[str, Role]] = {
 _STOPS: Final = {"end_turn": "stop", "tool_use": "tool_calls", "max_tokens": "length", "refusal": "content_filter"}
 
 
-class OpenAIChat:
+class OpenAIChat(OpenAIProtocol):
     """`POST /v1/chat/completions`, streaming and not."""
 
     name = "openai_chat"
-
-    def serves(self, path: str) -> bool:
-        """Whether this protocol knows the path."""
-        return path in _CHAT
-
-    def side_reply(self, path: str, body: JsonObject) -> JsonObject | None:  # noqa: ARG002 - it has no side requests
-        """None: every request asks for a reply."""
-        return None
+    paths = ("/v1/chat/completions", "/chat/completions")
 
     def conversation(self, path: str, body: JsonObject) -> Conversation:  # noqa: ARG002 - other protocols need the path
         """The request in neutral terms; parts that are not text are left out.
@@ -102,23 +93,19 @@ class OpenAIChat:
             delta = {"index": 0, "delta": {"content": f"{number} "}, "finish_reason": None}
             yield _event({**envelope, "choices": [delta]})
 
-    def error_body(self, status: int, message: str) -> JsonObject:
-        """`{"error": {"message": …, "type": …, "code": …}}`."""
-        return error_body(status, message)
-
 
 def _message(at: int, message: Any) -> Msg:
     if not isinstance(message, dict) or message.get("role") not in _ROLES:
         raise BadRequestError(f"messages[{at}].role: expected one of {', '.join(_ROLES)}")
-    texts = tuple(_texts(message.get("content")))
+    said = tuple(texts(message.get("content")))
     if message["role"] == "tool":
-        return Msg("user", tool_results=("\n".join(texts),))
+        return Msg("user", tool_results=("\n".join(said),))
     calls = tuple(
-        ToolCall(str(call["function"].get("name", "")), _arguments(call["function"].get("arguments")))
+        ToolCall(str(call["function"].get("name", "")), arguments(call["function"].get("arguments")))
         for call in message.get("tool_calls") or ()
         if isinstance(call, dict) and isinstance(call.get("function"), dict)
     )
-    return Msg(_ROLES[message["role"]], texts, calls)
+    return Msg(_ROLES[message["role"]], said, calls)
 
 
 def _merged(messages: list[Msg]) -> Iterator[Msg]:
@@ -130,24 +117,10 @@ def _merged(messages: list[Msg]) -> Iterator[Msg]:
             yield from group
 
 
-def _texts(content: Any) -> list[str]:
-    if isinstance(content, str):
-        return [content]
-    return [str(part["text"]) for part in content or () if isinstance(part, dict) and "text" in part]
-
-
-def _arguments(text: Any) -> dict[str, Any]:
-    try:
-        arguments = json.loads(text or "{}")
-    except (TypeError, ValueError):
-        return {"raw": text}
-    return arguments if isinstance(arguments, dict) else {"raw": arguments}
-
-
 def _calls(conversation: Conversation, reply: Reply) -> list[dict[str, Any]]:
     return [
         {
-            "id": f"call_{fingerprint([conversation.identity, index, call.name, call.args])}",
+            "id": identifier("call", conversation, [index, call.name, call.args]),
             "type": "function",
             "function": {"name": call.name, "arguments": json.dumps(call.args)},
         }
@@ -158,7 +131,7 @@ def _calls(conversation: Conversation, reply: Reply) -> list[dict[str, Any]]:
 def _envelope(conversation: Conversation, reply: Reply, kind: str) -> dict[str, Any]:
     said = [reply.text, reply.thinking, [call.name for call in reply.calls]]
     return {
-        "id": f"chatcmpl_{fingerprint([conversation.identity, said])}",
+        "id": identifier("chatcmpl", conversation, said),
         "object": kind,
         "created": 0,
         "model": conversation.model,

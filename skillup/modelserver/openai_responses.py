@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, Final
 
-from skillup.modelserver.openai_errors import error_body
+from skillup.modelserver.openai import OpenAIProtocol, arguments, identifier, texts
 from skillup.modelserver.protocol import BadRequestError
 from skillup.modelserver.source import (
     Conversation,
@@ -21,28 +21,19 @@ from skillup.modelserver.source import (
     Role,
     ToolCall,
     ToolOffer,
-    fingerprint,
     make_reply,
 )
 
-_RESPONSES: Final = ("/v1/responses", "/responses")
 _CUSTOM: Final = "custom"
 _CALLS: Final = ("function_call", "custom_tool_call")
 _RESULTS: Final = ("function_call_output", "custom_tool_call_output")
 
 
-class OpenAIResponses:
+class OpenAIResponses(OpenAIProtocol):
     """`POST /v1/responses`, streaming and not."""
 
     name = "openai_responses"
-
-    def serves(self, path: str) -> bool:
-        """Whether this protocol knows the path."""
-        return path in _RESPONSES
-
-    def side_reply(self, path: str, body: JsonObject) -> JsonObject | None:  # noqa: ARG002 - it has no side requests
-        """None: every request asks for a reply."""
-        return None
+    paths = ("/v1/responses", "/responses")
 
     def conversation(self, path: str, body: JsonObject) -> Conversation:  # noqa: ARG002 - other protocols need the path
         """The request in neutral terms; reasoning items and images are left out.
@@ -90,14 +81,10 @@ class OpenAIResponses:
             delta = {"item_id": item["id"], "output_index": 0, "content_index": 0, "delta": f"{number} "}
             yield _event("response.output_text.delta", **delta)
 
-    def error_body(self, status: int, message: str) -> JsonObject:
-        """`{"error": {"message": …, "type": …, "code": …}}`."""
-        return error_body(status, message)
-
 
 def _messages(items: list[dict[str, Any]]) -> Iterator[Msg]:
     """Items as messages: what the model said and called between two inputs is one."""
-    texts: list[str] = []
+    said: list[str] = []
     calls: list[ToolCall] = []
     results: list[str] = []
     for item in items:
@@ -106,22 +93,22 @@ def _messages(items: list[dict[str, Any]]) -> Iterator[Msg]:
             yield Msg("user", tool_results=tuple(results))
             results = []
         if kind == "message" and role == "assistant":
-            texts += _texts(item.get("content"))
+            said += texts(item.get("content"))
         elif kind in _CALLS:
             calls.append(_call(item))
         elif kind == "message" or kind in _RESULTS:
-            if texts or calls:
-                yield Msg("assistant", tuple(texts), tuple(calls))
-                texts, calls = [], []
+            if said or calls:
+                yield Msg("assistant", tuple(said), tuple(calls))
+                said, calls = [], []
             if kind in _RESULTS:
-                results.append(_result("\n".join(_texts(item.get("output")))))
+                results.append(_result("\n".join(texts(item.get("output")))))
             else:
                 neutral: Role = "user" if role == "user" else "system"
-                yield Msg(neutral, tuple(_texts(item.get("content"))))
+                yield Msg(neutral, tuple(texts(item.get("content"))))
     if results:
         yield Msg("user", tool_results=tuple(results))
-    if texts or calls:
-        yield Msg("assistant", tuple(texts), tuple(calls))
+    if said or calls:
+        yield Msg("assistant", tuple(said), tuple(calls))
 
 
 def _result(text: str) -> str:
@@ -131,21 +118,11 @@ def _result(text: str) -> str:
     return text
 
 
-def _texts(content: Any) -> list[str]:
-    if isinstance(content, str):
-        return [content]
-    return [str(part["text"]) for part in content or () if isinstance(part, dict) and "text" in part]
-
-
 def _call(item: dict[str, Any]) -> ToolCall:
     name = str(item.get("name", ""))
     if item["type"] == "custom_tool_call":
         return ToolCall(name, {"input": item.get("input", "")})
-    try:
-        arguments = json.loads(item.get("arguments") or "{}")
-    except ValueError:
-        arguments = {"raw": item["arguments"]}
-    return ToolCall(name, arguments if isinstance(arguments, dict) else {"raw": arguments})
+    return ToolCall(name, arguments(item.get("arguments")))
 
 
 def _offers(tools: Any) -> Iterator[ToolOffer]:
@@ -162,14 +139,10 @@ def _offers(tools: Any) -> Iterator[ToolOffer]:
             yield ToolOffer(str(tool["name"]), tool.get("parameters") or {})
 
 
-def _id(prefix: str, conversation: Conversation, content: Any) -> str:
-    return f"{prefix}_{fingerprint([conversation.identity, content])}"
-
-
 def _envelope(conversation: Conversation, reply: Reply) -> dict[str, Any]:
     said = [reply.text, reply.thinking, [call.name for call in reply.calls]]
     return {
-        "id": _id("resp", conversation, said),
+        "id": identifier("resp", conversation, said),
         "object": "response",
         "status": "in_progress",
         "model": conversation.model,
@@ -181,15 +154,15 @@ def _envelope(conversation: Conversation, reply: Reply) -> dict[str, Any]:
 def _items(conversation: Conversation, reply: Reply) -> Iterator[dict[str, Any]]:
     if reply.thinking:
         summary = [{"type": "summary_text", "text": reply.thinking}]
-        yield {"type": "reasoning", "id": _id("rs", conversation, reply.thinking), "summary": summary}
+        yield {"type": "reasoning", "id": identifier("rs", conversation, reply.thinking), "summary": summary}
     if reply.text or not (reply.calls or reply.thinking):
         content = [{"type": "output_text", "text": reply.text, "annotations": []}]
-        identity = _id("msg", conversation, reply.text)
+        identity = identifier("msg", conversation, reply.text)
         yield {"type": "message", "id": identity, "role": "assistant", "status": "completed", "content": content}
     custom = {offer.name for offer in conversation.tools if offer.schema.get("type") == _CUSTOM}
     plain = {offer.name for offer in conversation.tools if "__" not in offer.name}
     for index, call in enumerate(reply.calls):
-        call_id = _id("call", conversation, [index, call.name, call.args])
+        call_id = identifier("call", conversation, [index, call.name, call.args])
         item: dict[str, Any] = {"id": f"item_{call_id}", "call_id": call_id, "name": call.name, "status": "completed"}
         if call.name in custom:
             yield {"type": "custom_tool_call", **item, "input": str(call.args.get("input", ""))}
