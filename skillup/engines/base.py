@@ -62,6 +62,7 @@ class TurnRequest:
 
     `home` is the CLI's own folder (configuration, sessions), `shared` whether other trials and the user have it, too.
     `credential` is the variable that holds the provider's key, None with a scripted model or the CLI's login.
+    `workspace_skills` is every SKILL.md that the case's own workspace holds in the engine's folders of that name.
     """
 
     prompt: str
@@ -74,6 +75,7 @@ class TurnRequest:
     as_root: bool
     credential: str | None = None
     shared: bool = False
+    workspace_skills: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -256,6 +258,10 @@ class Engine(Protocol):
     def version_argv(self, settings: EngineSettings) -> tuple[str, ...]:
         """The command that prints the CLI's version."""
 
+    @property
+    def workspace_skills(self) -> tuple[str, ...]:
+        """Folders of the workspace in which it discovers skills that no switch keeps off as a whole."""
+
     def patience(self, settings: EngineSettings) -> float | None:
         """Seconds that the CLI may go on retrying without progress; None where it gives up by itself."""
 
@@ -292,6 +298,7 @@ class EngineDefaults:
     home_variable: str | None = None
     home_needs_lock = True
     login_files: tuple[str, ...] = ()
+    workspace_skills: tuple[str, ...] = ()
 
     def resumes(self, settings: EngineSettings) -> bool:
         """Always."""

@@ -40,7 +40,7 @@ class CodexSettings(EngineSettings):
     `binary`: the command to run. `max_retries`: repeats of a failed request. `idle_seconds`: silence of a stream
     that counts as broken. `patience_seconds`: how long the CLI may go on reconnecting before we end the turn (it
     would for ever). `sandbox`: the CLI's own sandbox, the same in every turn. `workspace_instructions`: whether
-    AGENTS.md of the fixture loads. `effort`: the model's reasoning effort.
+    AGENTS.md of the fixture loads; `workspace_skills`: whether its skills do. `effort`: the model's reasoning effort.
     """
 
     binary: str = "codex"
@@ -49,6 +49,7 @@ class CodexSettings(EngineSettings):
     patience_seconds: float = Field(60, gt=0)
     sandbox: Literal["danger-full-access", "workspace-write", "read-only"] = "danger-full-access"
     workspace_instructions: bool = True
+    workspace_skills: bool = False
     effort: Literal["minimal", "low", "medium", "high", "xhigh"] | None = None
 
 
@@ -65,6 +66,7 @@ class Codex(EngineDefaults):
     home_variable = "CODEX_HOME"
     login_files = ("auth.json",)
     skills_folder = ".agents/skills"
+    workspace_skills = (".agents/skills", ".codex/skills")
 
     def provider(self, settings: EngineSettings) -> Provider:
         """The model API that it speaks."""
@@ -87,7 +89,7 @@ class Codex(EngineDefaults):
         argv += ["--json", "--skip-git-repo-check", "--ignore-user-config"]
         if model:
             argv += ["--model", model]
-        for key, value in (*_configuration(settings), *_provider(request, settings)):
+        for key, value in (*_configuration(request, settings), *_provider(request, settings)):
             argv += ["-c", f"{key}={value}"]
         if request.session.started:
             argv.append(str(request.session.id))
@@ -138,18 +140,21 @@ class Codex(EngineDefaults):
         return EngineFault("output", f"Codex exited with 0 and printed {said_so}: {last}")
 
 
-def _configuration(settings: CodexSettings) -> list[tuple[str, str]]:
+def _configuration(request: TurnRequest, settings: CodexSettings) -> list[tuple[str, str]]:
     """What is in force in every turn, the first and the resumed ones, as TOML values by key."""
-    pairs = [
+    off = () if settings.workspace_skills else request.workspace_skills
+    skills = ", ".join(f"{{path = {json.dumps(str(skill))}, enabled = false}}" for skill in off)
+    return [
         ("sandbox_mode", json.dumps(settings.sandbox)),
         ("approval_policy", '"never"'),
         ("check_for_update_on_startup", "false"),
         ("project_doc_max_bytes", str(_PROJECT_DOC_BYTES if settings.workspace_instructions else 0)),
         ("skills.bundled.enabled", "false"),
+        *([("skills.config", f"[{skills}]")] if skills else []),
         ("analytics.enabled", "false"),
         *((f"features.{name}", "false") for name in _ASKING_FEATURES),
+        *([("model_reasoning_effort", json.dumps(settings.effort))] if settings.effort else []),
     ]
-    return pairs + ([("model_reasoning_effort", json.dumps(settings.effort))] if settings.effort else [])
 
 
 def _provider(request: TurnRequest, settings: CodexSettings) -> list[tuple[str, str]]:

@@ -167,6 +167,21 @@ def make_home(home: Path) -> None:
         raise TrialError("setup", f"the engine home {home} cannot be made: {error}", phase="setup") from error
 
 
+def skills_below(workspace: Path, folders: tuple[str, ...]) -> tuple[Path, ...]:
+    """Every SKILL.md below these folders of the workspace, in order, links followed as CLIs follow them."""
+    found: list[Path] = []
+    seen: set[str] = set()
+    for folder in folders:
+        for place, below, files in os.walk(workspace / folder, followlinks=True):
+            real = os.path.realpath(place)
+            if real in seen:
+                below.clear()  # a link may lead into a circle
+            elif "SKILL.md" in files:
+                found.append(Path(place) / "SKILL.md")
+            seen.add(real)
+    return tuple(sorted(found))
+
+
 def copy_login(files: tuple[str, ...], host_home: Path, home: Path) -> None:
     """Copies the credential files alone into the private home, readable by the owner only.
 

@@ -22,7 +22,7 @@ from skillup.environments.host import TrialRoot, open_trial_root
 from skillup.environments.kept import keep_workspace
 from skillup.environments.snapshot import Snapshot, diff, take
 from skillup.environments.snapshot_log import SnapshotLog
-from skillup.environments.workspace import check_workspace
+from skillup.environments.workspace import check_workspace, skills_below
 from skillup.errors import TrialError
 from skillup.execution.agents import settings_of
 from skillup.execution.ending import after_limit, next_limit, problem_of
@@ -105,6 +105,7 @@ class Place:
     route: Route | None
     variables: Mapping[str, str]
     log: SnapshotLog
+    skills: tuple[Path, ...]
 
 
 @dataclass(frozen=True)
@@ -147,8 +148,9 @@ def _talk(task: TrialTask, services: Services, folder: TrialFolder, stack: ExitS
     except OSError as error:
         raise TrialError("setup", f"the set-up left no workspace: {error}", phase="setup") from error
     log.save(0, snapshot)
+    skills = skills_below(root.workspace, engine.workspace_skills)
     home, endpoint = engine_home(task, engine, root), endpoint_of(task, route)
-    place = Place(task, services, folder, root, home, engine, settings, endpoint, route, variables, log)
+    place = Place(task, services, folder, root, home, engine, settings, endpoint, route, variables, log, skills)
     session = Session(str(uuid.uuid4()) if engine.assigns_session_id else None)
     seconds = task.case.constraints.timeout_seconds or DEFAULT_CASE_SECONDS
     state = State(session, dict(task.case.vars), snapshot, seconds, Usage())
@@ -200,6 +202,7 @@ def _play(place: Place, number: int, turn: Turn, state: State) -> Step:
             running_as_root(),
             credential_of(place.task, place.engine.provider(place.settings)),
             place.task.agent.shared_home is not None,
+            place.skills,
         )
         with home_of_its_own(place.task.agent, place.engine, place.services) as waited:
             outcome = run_turn(

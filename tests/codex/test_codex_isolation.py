@@ -63,6 +63,55 @@ def test_instructions_of_the_fixture_load_and_those_of_the_host_do_not(claude: P
     assert "skill-creator" not in asked, "a skill that the CLI brings itself"
 
 
+FIXTURE = """
+    input: {turns: [{role: user, content: go}, {role: user, content: look}]}
+    context: {repo_fixture: fixture, git: {init: %s}}
+    judge: {type: rule_based, success: [{output_contains: {all: [fine]}}]}
+    script: [{user: go, say: fine}, {user: look, say: fine}]
+"""
+
+
+@pytest.mark.parametrize("git", ["false", "true"])
+def test_skills_of_the_fixture_do_not_load_unless_the_profile_says_so(claude: Project, git: str) -> None:
+    for place in (".agents/skills/one", ".agents/skills/deep/er/two", '.codex/skills/thr"ee ñ', "elsewhere/four"):
+        text = f"---\nname: {place[-3:]}\ndescription: CANARY-OF-THE-FIXTURE\n---\n"
+        claude.write(f"suite/fixture/{place}/SKILL.md", text)
+    (claude.root / "suite/fixture/.agents/skills/linked").symlink_to("../../elsewhere/four")
+    (claude.root / "suite/fixture/.agents/skills/circle").symlink_to("..")
+    claude.write("suite/one.yaml", FIXTURE % git)
+    claude.write("agents/open.yaml", "engine: codex\nmodel: scripted\nsettings: {workspace_skills: true}\n")
+    done = claude.run("suite/one.yaml", "--agent", "codex", "--agent", "open", "--model", "scripted")
+    assert done.code == 0, done.stdout
+    assert len(done.requests(agent="codex")) == 2
+    assert "CANARY-OF-THE-FIXTURE" not in json.dumps(done.requests(agent="codex"))
+    assert json.dumps(done.requests(agent="open")[0]).count("CANARY-OF-THE-FIXTURE") >= 4
+
+
+def test_a_skill_that_the_agent_makes_is_its_own_business(claude: Project) -> None:
+    claude.write(
+        "one.yaml",
+        """
+        input: {turns: [{role: user, content: make}, {role: user, content: look}]}
+        judge: {type: rule_based, success: [{output_contains: {all: [fine]}}]}
+        script:
+          - user: make
+            replies:
+              - calls:
+                  - tool: bash
+                    args:
+                      command: >-
+                        mkdir -p .agents/skills/own;
+                        printf -- '---\\nname: own\\ndescription: BY-THE-AGENT\\n---\\n' > .agents/skills/own/SKILL.md
+              - say: fine
+          - {user: look, say: fine}
+        """,
+    )
+    done = claude.run("one.yaml", "--agent", "codex", "--model", "scripted")
+    assert done.code == 0, done.stdout
+    later = [request for request in done.requests() if "look" in json.dumps(request["body"]["input"][-1])]
+    assert "own: BY-THE-AGENT" in json.dumps(later)
+
+
 def test_a_skill_of_the_suite_is_told_to_the_model(claude: Project) -> None:
     claude.write("skill/SKILL.md", "---\nname: heron\ndescription: CANARY-OF-THE-SKILL for herons\n---\nSay heron.\n")
     claude.write("skill/evals/one.yaml", CASE)

@@ -37,11 +37,14 @@ SETTINGS: dict[str, dict[str, Any]] = {
         "patience_seconds": 8,
         "sandbox": "read-only",
         "workspace_instructions": True,
+        "workspace_skills": True,
         "effort": "low",
     },
 }
 """Every setting of every engine, with a value other than its default where there is one."""
 
+
+SKILLS = (Path("/trial/workspace/.agents/skills/heron/SKILL.md"),)
 
 each_engine = pytest.mark.parametrize("name", sorted(ENGINES))
 each_recording = pytest.mark.parametrize(
@@ -91,6 +94,7 @@ def request(
         session=session,
         workspace=workspace,
         home=workspace.parent / "home",
+        workspace_skills=SKILLS,
         endpoint=endpoint,
         settings=settings,
         as_root=True,
