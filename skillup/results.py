@@ -176,8 +176,9 @@ class AgentIdentity(Value):
 class TrialRecord(Value):
     """Everything that happened in one trial; the judge reads this, the snapshots and the case, and nothing else.
 
-    `hidden_tools` are canonical tools whose calls the engine's stream cannot show. `artifacts` are the files that were
-    collected, by their paths in the workspace; `artifact_notes` say which patterns matched none, and what was left out.
+    `skill_files` is where each installed skill's SKILL.md lay. `hidden_tools` are canonical tools whose calls the
+    engine's stream cannot show. `artifacts` are the files that were collected, by their paths in the workspace;
+    `artifact_notes` say which patterns matched none, and what was left out.
     """
 
     schema_version: SchemaVersion = SCHEMA_VERSION
@@ -190,6 +191,7 @@ class TrialRecord(Value):
     continuity: Continuity
     execution_mode: ExecutionMode
     skills: tuple[str, ...]
+    skill_files: dict[str, str] = {}
     started_at: str
     duration_ms: int
     setup_ms: int

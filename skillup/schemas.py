@@ -62,6 +62,7 @@ _SHORT_FORMS: Mapping[str, Schema] = MappingProxyType(
         "FilesExist": _TEXTS,
         "FilesNotExist": _TEXTS,
         "ModelChoice": _TEXT,
+        "SkillUsed": _TEXT,
     }
 )
 """What may stand for a whole mapping: `count: 2`, `tool_called: bash`, `files_exist: [a.txt]`, `model: scripted`."""

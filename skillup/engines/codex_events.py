@@ -37,6 +37,7 @@ from skillup.errors import ErrorKind
 from skillup.transcript import CallStatus, Usage
 
 _RETRY = re.compile(r"Reconnecting\.\.\.(?: (\d+)/\d+)?(?: \((.*)\))?", re.DOTALL)
+_SKILL = re.compile(r"<skill>\n<name>([^<\n]+)</name>\n<path>([^<\n]+)</path>\n")
 _STATUS = re.compile(r"(?:unexpected|last) status:? (\d{3})")
 
 
@@ -85,11 +86,12 @@ def _begins_a_turn(line: bytes) -> bool:
 
 
 def hidden_events(lines: Sequence[bytes], workspace: Path) -> tuple[Event, ...]:
-    """Calls of the last turn in the thread's file that the stream does not show.
+    """Calls of the last turn in the thread's file that the stream does not show, and skills that the CLI put in.
 
     A call that the stream shows has an `item_completed` with its id beside it; one without was refused by the CLI
     itself (an unknown tool, bad arguments, a patch that does not apply), or by its sandbox.
     """
+    skills: list[Event] = []
     calls: dict[str, dict[str, Any]] = {}
     outputs: dict[str, str] = {}
     shown: set[str] = set()
@@ -101,7 +103,7 @@ def hidden_events(lines: Sequence[bytes], workspace: Path) -> tuple[Event, ...]:
         payload = entry.get("payload")
         kind = payload.get("type") if isinstance(payload, dict) else None
         if entry.get("type") == "turn_context":
-            calls, outputs, shown = {}, {}, set()
+            skills, calls, outputs, shown = [], {}, {}, set()
         elif not isinstance(payload, dict):
             continue
         elif kind in ("function_call", "custom_tool_call"):
@@ -110,11 +112,25 @@ def hidden_events(lines: Sequence[bytes], workspace: Path) -> tuple[Event, ...]:
             outputs[str(payload.get("call_id"))] = _output_text(payload.get("output"))
         elif kind in ("item_completed", "item_started") and isinstance(payload.get("item"), dict):
             shown.add(str(payload["item"].get("id")))
-    found: list[Event] = []
+        elif kind == "message":
+            skills += _injected(payload)
+    found = skills
     for call_id, payload in calls.items():
         if call_id not in shown and call_id in outputs:
             found += _hidden_call(call_id, payload, outputs[call_id], workspace)
     return tuple(found)
+
+
+def _injected(payload: dict[str, Any]) -> list[Event]:
+    """A skill whose text the CLI put into the conversation, because the user's message names it as `$name`."""
+    kinds = (payload.get("internal_chat_message_metadata_passthrough") or {}).get("content_item_kinds") or ()
+    text = _output_text(payload.get("content"))
+    named = _SKILL.match(text)
+    if named is None or payload.get("role") != "user" or not any(str(kind).startswith("skills.") for kind in kinds):
+        return []
+    identity, arguments = str(payload.get("id")), {"name": named[1]}
+    call = Called(identity, "skill", {"path": named[2]}, "skill", arguments, basis="session_file")
+    return [call, Returned(identity, "ok", text)]
 
 
 def _error(message: str) -> tuple[Event, ...]:

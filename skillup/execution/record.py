@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
@@ -41,6 +42,7 @@ class Talk:
     setup_seconds: float = 0.0
     waited_seconds: float = 0.0
     workspace: Path | None = None
+    skill_files: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def impossible(cls, failure: Failure) -> Talk:
@@ -161,6 +163,7 @@ def record_trial(task: TrialTask, talk: Talk, started: datetime, seconds: float)
         continuity="single_shot_fallback" if task.single_shot else "resumed",
         execution_mode=_mode(task),
         skills=tuple(skill.name for skill in task.skills),
+        skill_files=dict(talk.skill_files),
         started_at=stamp(started),
         duration_ms=max(0, round((seconds - talk.waited_seconds) * 1000)),
         setup_ms=round(talk.setup_seconds * 1000),

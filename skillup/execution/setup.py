@@ -50,7 +50,7 @@ def prepare(task: TrialTask, services: Services, engine: Engine, root: TrialRoot
         key, hint = f"environment.setup_steps[{index}]", "timeout_seconds of the step raises it"
         set_up(command, run, step.timeout_seconds, key=key, shown=step.run, slow_hint=hint)
     for skill in task.skills:
-        install_skill(skill.folder, skill.files, root.home / engine.skills_folder / skill.name)
+        install_skill(skill.folder, skill.files, skill_folder(engine, root, skill.name))
     home = engine_home(task, engine, root)
     make_home(home)
     if task.agent.login == "copy":
@@ -62,6 +62,11 @@ def prepare(task: TrialTask, services: Services, engine: Engine, root: TrialRoot
     write_files(context.files, root.workspace)
     git.close(is_new=is_new, diff=task.suite_root / context.git.apply_diff if context.git.apply_diff else None)
     return variables
+
+
+def skill_folder(engine: Engine, root: TrialRoot, name: str) -> Path:
+    """Where a skill of the suite is installed."""
+    return root.home / engine.skills_folder / name
 
 
 def secrets_of(task: TrialTask, host: Mapping[str, str]) -> tuple[str, ...]:

@@ -38,6 +38,7 @@ from skillup.execution.setup import (
     prepare,
     running_as_root,
     secrets_of,
+    skill_folder,
     wanted_paths,
 )
 from skillup.execution.store import TrialFolder
@@ -159,7 +160,9 @@ def _talk(task: TrialTask, services: Services, folder: TrialFolder, stack: ExitS
     if route is not None:
         folder.save_requests(route.requests)
     ids = tuple(dict.fromkeys(turn.session_id for turn in turns if turn.session_id))
-    return Talk(turns, ending, failures, ids, environment_names(variables), setup_seconds, waited, root.workspace)
+    names = environment_names(variables)
+    files = {skill.name: str(skill_folder(engine, root, skill.name) / "SKILL.md") for skill in task.skills}
+    return Talk(turns, ending, failures, ids, names, setup_seconds, waited, root.workspace, files)
 
 
 def _converse(place: Place, state: State) -> tuple[tuple[TurnRecord, ...], Ending, tuple[Failure, ...], float]:

@@ -17,6 +17,7 @@ from skillup.judging.change_rules import changed
 from skillup.judging.evidence import Evidence
 from skillup.judging.file_rules import contains, exist, not_exist
 from skillup.judging.outcome import Outcome, bounded
+from skillup.judging.skill_rules import used
 from skillup.judging.text_rules import answers
 from skillup.judging.tool_rules import called, not_called
 from skillup.spec.rules import Rule
@@ -31,6 +32,7 @@ EVALUATORS: Mapping[str, Callable[[Any, Evidence], Outcome]] = MappingProxyType(
         "files_not_exist": not_exist,
         "file_contains": contains,
         "workspace_changed": changed,
+        "skill_used": used,
     }
 )
 

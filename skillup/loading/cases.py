@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from skillup.errors import Fault, InputError
-from skillup.loading.checks import Fixtures, case_faults, case_warnings, judge_faults
+from skillup.loading.checks import Fixtures, case_faults, case_warnings, judge_faults, skill_faults
 from skillup.loading.document import Document, KeyPath
 from skillup.loading.faults import faults_from_validation
 from skillup.loading.paths import Ground, shown
@@ -40,7 +40,8 @@ class CaseLoader:
     """Loads the case files of one suite and gathers what is wrong with them.
 
     `suite` is None for bare cases; `ids` are those taken so far in this run, with the file that took each; `sources`
-    are the files that no workspace may hold. With `lenient` only what a file says itself is judged, because the suite
+    are the files that no workspace may hold; `skills` the names of those that are installed, None when not all of them
+    could be read. With `lenient` only what a file says itself is judged, because the suite
     is faulty.
     """
 
@@ -51,6 +52,7 @@ class CaseLoader:
         ids: dict[str, str],
         sources: Iterable[Path] = (),
         *,
+        skills: Collection[str] | None = (),
         lenient: bool = False,
     ) -> None:
         self.cases: list[Case] = []
@@ -61,6 +63,7 @@ class CaseLoader:
         self._ground = ground
         self._suite = suite
         self._ids = ids
+        self._skills = skills
         self._lenient = lenient
         self._fixtures = Fixtures(ground, sources)
 
@@ -134,6 +137,9 @@ class CaseLoader:
         self.faults += git_faults(case, document, self._ground, prepared=prepared)
         turns = len(case.turns)
         if self._suite is None or document.data.get("judge") is not None:
-            self.faults += judge_faults(case.judge, turns, document)
+            judged_by, case_id = document, ""
         else:
-            self.faults += judge_faults(case.judge, turns, self._suite.document, case_id=case.id)
+            judged_by, case_id = self._suite.document, case.id
+        self.faults += judge_faults(case.judge, turns, judged_by, case_id=case_id)
+        if self._skills is not None:
+            self.faults += skill_faults(case.judge, self._skills, judged_by, case_id=case_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from skillup.errors import Fault
@@ -15,7 +15,9 @@ from skillup.loading.spelling import closest
 from skillup.spec.agent import is_secret
 from skillup.spec.case import Case
 from skillup.spec.judge import Judge
+from skillup.spec.problems import quoted
 from skillup.spec.rules import FileContains, OutputContains, Rule
+from skillup.spec.skill_rules import SkillUsed
 from skillup.spec.suite import SuiteFile
 from skillup.spec.template import TEMPLATE, placeholders
 
@@ -97,6 +99,24 @@ def judge_faults(judge: Judge | None, turns: int, document: Document, *, case_id
                     ("judge", key, index, item.name, "turn"),
                     f"turn {number} does not exist: {whose} has {count}",
                     hint="turns count from 1",
+                )
+
+
+def skill_faults(
+    judge: Judge | None, installed: Collection[str], document: Document, *, case_id: str = ""
+) -> Iterator[Fault]:
+    """Rules on skills that the suite does not install; `case_id` when the judge is the suite's."""
+    for key, items in (("success", judge.success), ("failure", judge.failure)) if judge else ():
+        for index, item in enumerate(items):
+            if isinstance(item.rule, SkillUsed) and item.rule.name not in installed:
+                meant = closest(item.rule.name, installed)
+                known = ", ".join(sorted(installed))
+                hint = f"did you mean {quoted(meant)}?" if meant else f"it installs {known}" if known else ""
+                whose = f"; the case {case_id} is judged by it" if case_id else ""
+                yield document.fault(
+                    ("judge", key, index, item.name),
+                    f"the suite installs no skill {quoted(item.rule.name)}{whose}",
+                    hint=hint or "name it in `skills` of eval.yaml",
                 )
 
 

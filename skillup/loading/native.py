@@ -124,22 +124,13 @@ class _Loader:
         ground = Ground(root, self._allowed)
         files = _case_files(written.cases.files, path, document, ground, self.faults)
         sources = (path, *(file for _, file in files))
-        loader = CaseLoader(ground, WrittenSuite(written, document), self._ids, sources)
+        skills, faults = _skills(written, document, ground, frozenset(source.resolve() for source in sources))
+        names = None if faults else [skill.name for skill in skills]
+        loader = CaseLoader(ground, WrittenSuite(written, document), self._ids, sources, skills=names)
         for index, file in files:
             if only is None or file == only:
                 loader.load(file, named_at=("cases", "files", index))
-        hidden = frozenset(source.resolve() for source in sources)
-        skills: list[InstalledSkill] = []
-        for index, skill in enumerate(written.skills):
-            try:
-                installed = load_skill(skill, index, document, ground, hidden)
-            except InputError as error:
-                loader.faults += error.faults
-                continue
-            if installed.name in [other.name for other in skills]:
-                message = f"another skill has the name {installed.name}, too"
-                loader.faults.append(document.fault(("skills", index), message))
-            skills.append(installed)
+        loader.faults += faults
         warnings = [*suite_warnings(written, document), *loader.warnings]
         if (root / "SKILL.md").is_file() and not written.skills:
             hint = "add `skills: [{path: .}]`, or the agent works without it"
@@ -173,6 +164,24 @@ class _Loader:
         for _, file in _case_files(_entries(document), path, document, ground, loader.faults):
             loader.load(file)
         self.faults += loader.faults
+
+
+def _skills(
+    written: SuiteFile, document: Document, ground: Ground, hidden: frozenset[Path]
+) -> tuple[list[InstalledSkill], list[Fault]]:
+    """The skills of a suite, and what is wrong with the others."""
+    skills: list[InstalledSkill] = []
+    faults: list[Fault] = []
+    for index, skill in enumerate(written.skills):
+        try:
+            installed = load_skill(skill, index, document, ground, hidden)
+        except InputError as error:
+            faults += error.faults
+            continue
+        if installed.name in [other.name for other in skills]:
+            faults.append(document.fault(("skills", index), f"another skill has the name {installed.name}, too"))
+        skills.append(installed)
+    return skills, faults
 
 
 def _entries(document: Document) -> list[str]:

@@ -27,8 +27,9 @@ _CLI_NOTES: Final = (
     ("<task-notification>", "</task-notification>"),  # a background task has ended
     ("Output token limit hit.", ""),  # after a reply that stopped at its limit
     ("[Your previous response had no visible output.", ""),  # after an empty reply
+    ("<skill>\n<name>", "</skill>"),  # a skill that the message names
 )
-"""How the texts begin and end that Claude Code (2.1.197) writes in the user's name."""
+"""How the texts begin and end that CLIs write in the user's name: Claude Code 2.1.197, the last one Codex 0.169.0."""
 
 _SHOWN_CHARACTERS: Final = 80
 """How much of a user text a description of an unmatched request shows: one line of a report."""

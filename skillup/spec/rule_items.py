@@ -22,6 +22,7 @@ from skillup.spec.rules import (
     ToolNotCalled,
     WorkspaceChanged,
 )
+from skillup.spec.skill_rules import SkillUsed
 from skillup.spec.values import Flag, Pattern, Spec, Text, TurnReference, Whole
 
 
@@ -106,7 +107,6 @@ class RuleItem(Spec):
             "json_path",
             "json_schema",
             "command",
-            "skill_used",
             "asked_user",
             "max_tool_calls",
             "max_tokens",
@@ -124,6 +124,7 @@ class RuleItem(Spec):
     files_not_exist: FilesNotExist | None = None
     file_contains: FileContains | None = None
     workspace_changed: WorkspaceChanged | None = None
+    skill_used: SkillUsed | None = None
     turn_response_contains: TurnResponseContains | None = None
     turn_response_not_contains: TurnResponseNotContains | None = None
     turn_response_matches: TurnResponseMatches | None = None

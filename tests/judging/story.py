@@ -17,7 +17,7 @@ from skillup.masking import Masker
 from skillup.results import AgentIdentity, Changes, Ending, Failure, TrialRecord, TurnRecord, TurnStatus
 from skillup.spec.rule_items import RuleItem
 from skillup.spec.rules import Rule
-from skillup.transcript import CallStatus, Message, ToolCall
+from skillup.transcript import CallStatus, Message, ToolCall, ToolResult
 
 COMPLETED = Ending(how="completed")
 
@@ -56,12 +56,13 @@ def call(
     parent: str | None = None,
     raw: dict[str, Any] | None = None,
     more: dict[str, Any] | None = None,
+    identity: str = "call-1",
     **arguments: Any,
 ) -> ToolCall:
     """A call of a tool by its canonical name, with canonical arguments; `more` are those that are no names."""
     arguments |= more or {}
     return ToolCall(
-        id="call-1",
+        id=identity,
         name=name or tool.capitalize(),
         tool=tool,
         arguments=arguments,
@@ -118,6 +119,7 @@ class Story:
         self._ending = COMPLETED
         self._failures: tuple[Failure, ...] = ()
         self._hidden: tuple[str, ...] = ()
+        self._skills: dict[str, str] = {}
         self._total: int | None = None
         self._write(files or {})
         self._snapshot = self._look(0)
@@ -147,8 +149,10 @@ class Story:
         files: Files | None = None,
         status: TurnStatus = "completed",
         snapshot: bool = True,
+        outputs: Mapping[str, str] | None = None,
+        content: str = "go on",
     ) -> Story:
-        """A turn that took place."""
+        """A turn that took place; `outputs` is what calls gave back, by their ids."""
         number = len(self._turns) + 1
         self._write(files or {})
         changes = None
@@ -157,15 +161,24 @@ class Story:
             found = diff(self._snapshot, now)
             changes = Changes(created=found.created, changed=found.changed, deleted=found.deleted)
             self._snapshot = now
-        asked = Message(role="user", turn=number, source="case", text="go on")
+        asked = Message(role="user", turn=number, source="case", text=content)
         made = (Message(role="tool_call", turn=number, source="agent", tool_call=one) for one in calls)
+        given = (
+            Message(
+                role="tool_result",
+                turn=number,
+                source="agent",
+                tool_result=ToolResult(call_id=identity, status="ok", content=text),
+            )
+            for identity, text in (outputs or {}).items()
+        )
         self._turns.append(
             TurnRecord(
                 number=number,
-                content="go on",
+                content=content,
                 status=status,
                 response=None if answer is None else self._masker.text(answer),
-                messages=(asked, *made),
+                messages=(asked, *made, *given),
                 changes=changes,
             )
         )
@@ -215,6 +228,11 @@ class Story:
         self._hidden = tools
         return self
 
+    def having(self, **skills: str) -> Story:
+        """Skills that were installed, with the place of each one's SKILL.md."""
+        self._skills = skills
+        return self
+
     def evidence(self, *, ignore_case: bool = False) -> Evidence:
         """What the judge gets."""
         self._log.__exit__(None, None, None)
@@ -224,6 +242,8 @@ class Story:
             ending=self._ending,
             failures=self._failures,
             hidden_tools=self._hidden,
+            skills=tuple(self._skills),
+            skill_files={name: path for name, path in self._skills.items() if path},
         )
         return Evidence(told, SavedSnapshots.load(self.folder), ignore_case=ignore_case)
 

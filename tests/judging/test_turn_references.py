@@ -29,6 +29,8 @@ NO_TEXT = "output_contains: {not: [word]}"
 NO_PATTERN = "output_matches: {not: ['w.rd']}"
 CALLED = "tool_called: {name: bash}"
 NOT_CALLED = "tool_not_called: bash"
+SKILL = "skill_used: heron"
+NO_SKILL = "skill_used: {name: heron, used: false}"
 EXISTS = "files_exist: {paths: [there.txt]}"
 NOT_EXISTS = "files_not_exist: {paths: [there.txt]}"
 CONTAINS = "file_contains: {path: there.txt, content: word}"
@@ -45,6 +47,8 @@ IN_TURN_1: dict[str, dict[str, str]] = {
     NO_PATTERN:   {"-": "mcn", "1": "nnn", "2": "mcs", "any": "nnn", "last": "mcs"},
     CALLED:       {"-": "mmm", "1": "mmm", "2": "ncs", "any": "mmm", "last": "ncs"},
     NOT_CALLED:   {"-": "nnn", "1": "nnn", "2": "mcs", "any": "nnn", "last": "mcs"},
+    SKILL:        {"-": "mmm", "1": "mmm", "2": "ncs", "any": "mmm", "last": "ncs"},
+    NO_SKILL:     {"-": "nnn", "1": "nnn", "2": "mcs", "any": "nnn", "last": "mcs"},
     EXISTS:       {"-": "ncm", "1": "mmm", "2": "ncs", "any": "mmm", "last": "ncs"},
     NOT_EXISTS:   {"-": "mcn", "1": "nnn", "2": "mcs", "any": "nnn", "last": "mcs"},
     CONTAINS:     {"-": "ncm", "1": "mmm", "2": "ncs", "any": "mmm", "last": "ncs"},
@@ -60,6 +64,8 @@ IN_TURN_2: dict[str, dict[str, str]] = {
     NO_PATTERN:   {"-": "nnm", "1": "mmm", "2": "nns", "any": "nnm", "last": "nns"},
     CALLED:       {"-": "mmn", "1": "nnn", "2": "mms", "any": "mmn", "last": "mms"},
     NOT_CALLED:   {"-": "nnm", "1": "mmm", "2": "nns", "any": "nnm", "last": "nns"},
+    SKILL:        {"-": "mmn", "1": "nnn", "2": "mms", "any": "mmn", "last": "mms"},
+    NO_SKILL:     {"-": "nnm", "1": "mmm", "2": "nns", "any": "nnm", "last": "nns"},
     EXISTS:       {"-": "mmn", "1": "nnn", "2": "mms", "any": "mmn", "last": "mms"},
     NOT_EXISTS:   {"-": "nnm", "1": "mmm", "2": "nns", "any": "nnm", "last": "nns"},
     CONTAINS:     {"-": "mmn", "1": "nnn", "2": "mms", "any": "mmn", "last": "mms"},
@@ -76,15 +82,16 @@ def told(folder: Path, happens_in: int, second: str) -> Evidence:
     before = {"kept.txt": "kept"}
     doing = {"there.txt": "a word", "made.txt": "", "kept.txt": "kept a word"}
     undoing = {"there.txt": None, "kept.txt": "kept"} if happens_in == 1 else {}
-    story = Story(folder, before, wanted=["kept.txt"])
+    story = Story(folder, before, wanted=["kept.txt"]).having(heron="/trial/home/skills/heron/SKILL.md")
+    made = [call("bash", command="ls"), call("skill", identity="call-2", more={"name": "heron"})]
     if happens_in == 1:
-        story.turn("a word", calls=[call("bash", command="ls")], files=doing)
+        story.turn("a word", calls=made, files=doing)
     else:
         story.turn("nothing")
     if second == "skipped":
         return story.skipped().evidence()
     answer = "a word" if happens_in == 2 else "nothing"
-    calls = [call("bash", command="ls")] if happens_in == 2 else []
+    calls = made if happens_in == 2 else []
     files = doing if happens_in == 2 else undoing
     if second == "cut":
         return story.cut(answer, calls=calls, files=files).evidence()

@@ -174,3 +174,29 @@ def test_a_link_to_a_folder_is_refused_and_not_lost() -> None:
 def test_a_special_file_is_refused_and_not_opened() -> None:
     os.mkfifo("skill/pipe")
     assert "pipe of the skill is no regular file" in report_on()
+
+
+USES = "input: {prompt: hi}\njudge: {type: rule_based, success: [{skill_used: %s}]}\n"
+
+
+def test_a_rule_on_a_skill_that_the_suite_does_not_install_is_a_fault_at_its_place() -> None:
+    write("cases/a.yaml", USES % "tickets")
+    assert skills()[0].name == "tickets"
+    write("cases/a.yaml", USES % "{name: ticket, used: false}")
+    assert report_on() == (
+        'cases/a.yaml:2:50: judge.success[0].skill_used: the suite installs no skill "ticket" (did you mean "tickets"?)'
+    )
+    write("cases/a.yaml", USES % "heron")
+    assert report_on().endswith('no skill "heron" (it installs tickets)')
+
+
+def test_a_rule_on_a_skill_of_a_bare_case_says_that_skills_belong_to_a_suite() -> None:
+    write("alone/b.yaml", USES % "tickets")
+    with pytest.raises(InputError) as caught:
+        load_suites([Path("alone/b.yaml")])
+    assert render_faults(caught.value.faults).endswith('no skill "tickets" (name it in `skills` of eval.yaml)')
+
+
+def test_a_skill_that_cannot_be_read_is_one_fault_and_not_two() -> None:
+    write("cases/a.yaml", USES % "tickets")
+    assert report_on("{path: nowhere}").count("\n") == 0
