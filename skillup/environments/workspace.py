@@ -15,7 +15,7 @@ from typing import Any
 
 from skillup.environments.process import Command, Ended, ProcessError
 from skillup.errors import TrialError
-from skillup.loading.repositories import repository_elsewhere
+from skillup.loading.repositories import git_folders, repository_elsewhere
 
 Run = Callable[[Command, float], tuple[Ended, str]]
 """Runs a set-up command to its end within a limit in seconds; how it ended, and the end of what it printed."""
@@ -28,7 +28,7 @@ _MIN_LOGIN_SECRET = 16
 
 
 def copy_fixture(fixture: Path, workspace: Path) -> None:
-    """Copies a fixture folder, symbolic links as links. A repository in it loses its filters.
+    """Copies a fixture folder, symbolic links as links. Repositories in it lose their filters.
 
     Raises:
         TrialError: `setup`, the fixture cannot be copied, or its `.git` leads to a repository elsewhere.
@@ -39,20 +39,38 @@ def copy_fixture(fixture: Path, workspace: Path) -> None:
         if complaint is not None:
             message, hint = complaint
             raise TrialError("setup", f"the fixture {fixture.name} cannot be used: {message}", phase="setup", hint=hint)
-        if (workspace / ".git").is_dir():
-            _disarm(workspace / ".git")
+        for git in git_folders(workspace):
+            _disarm(git)
     except (OSError, shutil.Error) as error:
         raise TrialError(
             "setup", f"the fixture {fixture.name} cannot be copied: {_first(error)}", phase="setup"
         ) from error
 
 
+def disarm_made(workspace: Path) -> None:
+    """Takes their filters from folders that files of the case, or a patch, made look like repositories.
+
+    Raises:
+        TrialError: `setup`, that cannot be done.
+    """
+    try:
+        for git in git_folders(workspace):
+            if git.name != ".git":  # neither files nor patches get there
+                _disarm(git)
+    except OSError as error:
+        raise TrialError("setup", f"the workspace cannot be looked at: {error}", phase="setup") from error
+
+
 def _disarm(git: Path) -> None:
     attributes = git / "info" / "attributes"
+    if attributes.parent.is_symlink():
+        attributes.parent.unlink()
     attributes.parent.mkdir(exist_ok=True)
-    old = attributes.read_text(encoding="utf-8", errors="surrogateescape") if attributes.is_file() else ""
-    attributes.unlink(missing_ok=True)  # it may be a link
-    attributes.write_text(old + _NO_FILTERS, encoding="utf-8", errors="surrogateescape")
+    own = attributes.is_file() and not attributes.is_symlink()
+    old = attributes.read_text(encoding="utf-8", errors="surrogateescape") if own else ""
+    if not old.endswith(_NO_FILTERS):
+        attributes.unlink(missing_ok=True)  # it may be a link
+        attributes.write_text(old + _NO_FILTERS, encoding="utf-8", errors="surrogateescape")
 
 
 def _first(error: Exception) -> str:

@@ -16,6 +16,7 @@ from skillup.environments.workspace import (
     Run,
     copy_fixture,
     copy_login,
+    disarm_made,
     install_skill,
     login_secrets,
     make_home,
@@ -61,6 +62,8 @@ def prepare(task: TrialTask, services: Services, engine: Engine, root: TrialRoot
     is_new = git.open()
     write_files(context.files, root.workspace)
     git.close(is_new=is_new, diff=task.suite_root / context.git.apply_diff if context.git.apply_diff else None)
+    if context.files or context.git.apply_diff:
+        disarm_made(root.workspace)
     return variables
 
 

@@ -64,14 +64,18 @@ def _everywhere(_: os.DirEntry[str]) -> bool:
 
 
 def walk(
-    folder: Path, *, deepest: int | None = None, enter: Callable[[os.DirEntry[str]], bool] = _everywhere
+    folder: Path,
+    *,
+    deepest: int | None = None,
+    enter: Callable[[os.DirEntry[str]], bool] = _everywhere,
+    most: int = LONGEST_WALK,
 ) -> Iterator[os.DirEntry[str]]:
     """Everything below a folder, links not followed, in no particular order.
 
     `deepest` counts levels from 1; `enter` says which folders to look into.
 
     Raises:
-        TooManyEntriesError: there are more than LONGEST_WALK entries.
+        TooManyEntriesError: there are more than `most` entries.
         OSError: a folder cannot be read.
     """
     seen = 0
@@ -81,7 +85,7 @@ def walk(
         with os.scandir(place) as entries:
             for entry in entries:
                 seen += 1
-                if seen > LONGEST_WALK:
+                if seen > most:
                     raise TooManyEntriesError
                 yield entry
                 if entry.is_dir(follow_symlinks=False) and (deepest is None or level < deepest) and enter(entry):

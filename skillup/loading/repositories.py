@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,29 +20,89 @@ LARGEST_DIFF = 64 * 1024 * 1024
 
 _DIFF_BEGINS = (b"diff --git ", b"--- ")
 _SHOWN_BRANCHES = 10
+_LONGEST_PATH = 4096
+_LARGEST_CONFIG = 1_000_000
+_INCLUDE = re.compile(r"(?im)^\s*\[\s*include")
+_WORKING_TREE = re.compile(r"(?im)(?:^|\])[ \t]*worktree[ \t]*=(.*)$")
+_PLAIN_PATH = re.compile(r"[\w.-][\w./ -]*\Z")
+"""A relative path that git reads as it is written: without quotes, escapes or a comment."""
+
+
+def git_folders(folder: Path) -> tuple[Path, ...]:
+    """Folders at or below one that git takes for repositories: called .git, or with the parts of one; sorted.
+
+    Raises:
+        OSError: a folder cannot be read.
+    """
+    below = (Path(entry.path) for entry in walk(folder, most=sys.maxsize) if entry.is_dir(follow_symlinks=False))
+    parts = ("HEAD", "objects", "refs")
+    return tuple(
+        sorted(
+            place
+            for place in (folder, *below)
+            if place.name == ".git" or all(os.path.lexists(place / part) for part in parts)
+        )
+    )
 
 
 def repository_elsewhere(folder: Path) -> tuple[str, str] | None:
-    """Message and hint when the `.git` of a folder has parts elsewhere; None when it is whole, or there is none.
+    """Message and hint when a repository at or below a folder has parts elsewhere; None when all are whole.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: a folder cannot be read.
     """
-    git = folder / ".git"
-    if not os.path.lexists(git):
-        return None
+    for entry in walk(folder, most=sys.maxsize):
+        if entry.name == ".git" and not entry.is_dir(follow_symlinks=False) and not _is_submodule(entry, folder):
+            return _elsewhere(f"{os.path.relpath(entry.path, folder)} is no folder")
+    for git in git_folders(folder):
+        shown = os.path.relpath(git, folder)
+        for name in ("commondir", "objects/info/alternates"):
+            if os.path.lexists(git / name):
+                return _elsewhere(f"{shown}/{name} leads there")
+        configured = _configured_elsewhere(git, folder)
+        if configured:
+            return _elsewhere(f"{shown}/{configured}")
+        # In a folder that is called otherwise only these are git's.
+        for place in (git,) if git.name == ".git" else (git / "objects", git / "refs"):
+            if place.is_symlink():
+                return _elsewhere(f"{os.path.relpath(place, folder)} is a link")
+            for entry in walk(place, most=sys.maxsize) if place.is_dir() else ():
+                if entry.is_symlink():
+                    return _elsewhere(f"{os.path.relpath(entry.path, folder)} is a link")
+    return None
+
+
+def _configured_elsewhere(git: Path, folder: Path) -> str | None:
+    """What a repository's configuration says of a working tree that is not in the folder, or may say somewhere else."""
+    for name in ("config", "config.worktree"):
+        if not (git / name).is_file():
+            continue
+        with (git / name).open("rb") as file:
+            text = file.read(_LARGEST_CONFIG + 1).decode("utf-8", "surrogateescape")
+        if len(text) > _LARGEST_CONFIG or _INCLUDE.search(text):
+            return f"{name} includes other files, or is too large to be looked at"
+        for match in _WORKING_TREE.finditer(text):
+            written = match[1].strip()
+            real = Path(os.path.realpath(git / written))
+            if not _PLAIN_PATH.match(written) or not real.is_relative_to(os.path.realpath(folder)):
+                return f"{name} says that it works in {written}"
+    return None
+
+
+def _elsewhere(what: str) -> tuple[str, str]:
     hint = "agents would work in that repository; leave .git out of the fixture, or make it a clone"
-    begin = "it is the working tree of a repository elsewhere"
-    if git.is_symlink() or not git.is_dir():
-        return f"{begin}: its .git is no folder", hint
-    for name in ("commondir", "objects/info/alternates"):
-        if os.path.lexists(git / name):
-            return f"{begin}: .git/{name} leads there", hint
-    try:
-        link = next((entry.path for entry in walk(git) if entry.is_symlink()), None)
-    except TooManyEntriesError:
-        return "its .git has too many entries", "run `git gc` in it"
-    return (f"{begin}: .git/{os.path.relpath(link, git)} is a link", hint) if link else None
+    return f"it is the working tree of a repository elsewhere: its {what}", hint
+
+
+def _is_submodule(entry: os.DirEntry[str], folder: Path) -> bool:
+    """Whether a `.git` below the top is a file that leads to a folder of the repository at the top."""
+    path = Path(entry.path)
+    if path.parent == folder or not entry.is_file(follow_symlinks=False):
+        return False
+    with path.open("rb") as file:
+        target = os.fsdecode(file.read(_LONGEST_PATH)).removeprefix("gitdir:").strip()
+    real = Path(os.path.realpath(path.parent / target))
+    return not target.startswith("/") and "\0" not in target and real.is_relative_to(os.path.realpath(folder / ".git"))
 
 
 def git_faults(case: Case, document: Document, ground: Ground, *, prepared: bool) -> Iterator[Fault]:

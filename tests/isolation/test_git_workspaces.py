@@ -213,9 +213,8 @@ def test_a_patch_that_cannot_be_or_leads_out_is_an_error_and_changes_nothing(pro
         error = results[name].error
         assert error is not None, name
         assert (error.kind, error.phase) == ("setup", "setup"), (name, error)
-        assert error.message.startswith(
-            "context.git.apply_diff: `git apply --whitespace=nowarn -` failed with exit code"
-        )
+        said = f"context.git.apply_diff: `git apply --whitespace=nowarn - < patches/{name}.diff` failed with exit code"
+        assert error.message.startswith(said)
         assert told in error.tail, (name, error.tail)
     assert sorted(path.name for path in outside.iterdir()) == ["file"]
     assert (outside / "file").read_text() == "outside\n"
@@ -225,8 +224,6 @@ def hostile(project: Project) -> Path:
     """A repository whose configuration and hooks name programs, for every occasion; each would leave a mark."""
     marks = project.root / "marks"
     marks.mkdir()
-    other = project.root / "other"
-    other.mkdir()
     folder = project.root / "hostile"
     write_repository(folder)
     git(folder, "update-ref", "refs/remotes/origin/far", "feature")
@@ -239,7 +236,6 @@ def hostile(project: Project) -> Path:
     (folder / ".git" / "info").mkdir()
     (folder / ".git" / "info" / "attributes").write_text("* filter=evil\n")
     settings = {
-        "core.worktree": str(other),
         "core.fsmonitor": f"touch {marks}/fsmonitor; false",
         "core.hooksPath": str(hooks),
         "core.pager": f"touch {marks}/pager",
@@ -296,7 +292,7 @@ HOSTILE = {
 }
 
 
-def test_a_strangers_repository_runs_nothing_and_is_worked_in_where_it_was_copied_to(project: Project) -> None:
+def test_a_strangers_repository_runs_nothing(project: Project) -> None:
     marks = hostile(project)
     project.write("patches/feature.diff", CHANGE.format(old="of feature", new="patched"))
     quiet = {"input": {"prompt": "hi"}, "judge": {"type": "none"}, "script": [{"say": "hello"}]}
@@ -309,7 +305,6 @@ def test_a_strangers_repository_runs_nothing_and_is_worked_in_where_it_was_copie
         assert (kept / "x").read_text() == ("patched\n" if name == "all" else "of feature\n")
         assert (kept / ".git" / "HEAD").read_text() == f"ref: refs/heads/{'far' if name == 'guesses' else 'feature'}\n"
     assert sorted(path.name for path in marks.iterdir()) == []
-    assert list((project.root / "other").iterdir()) == []
 
 
 def test_what_a_strangers_repository_lacks_is_not_fetched(project: Project) -> None:
@@ -345,6 +340,41 @@ def test_folders_that_look_like_a_repository_are_none(project: Project) -> None:
     result = run(project)["bare"]
     assert result.error is None, result.error
     assert (project.root / "run-1" / result.folder / "workspace" / "x").read_text() == "patched\n"
+    assert sorted(path.name for path in marks.iterdir()) == []
+
+
+def test_filters_of_repositories_within_the_workspace_are_not_run_either(project: Project) -> None:
+    """Nested ones, submodules, and folders that files of the case make look like one; the agent asks each."""
+    marks = project.root / "marks"
+    marks.mkdir()
+    top = project.root / "top"
+    evil = f'[core]\n\trepositoryformatversion = 0\n[filter "evil"]\n\tclean = "touch {marks}/FROM; cat"\n'
+    write_repository(project.root / "part")
+    write_repository(top)
+    for name in ("nested", "absorbed"):
+        shutil.copytree(project.root / "part", top / name)
+        (top / name / ".gitattributes").write_text("* filter=evil\n")
+        (top / name / ".git" / "config").write_text(evil.replace("FROM", name))
+        git(top, "add", name)
+    git(top, "-c", f"submodule.absorbed.url={project.root}/part", "commit", "--quiet", "--message", "both")
+    (top / ".git" / "modules").mkdir()
+    (top / "absorbed" / ".git").rename(top / ".git" / "modules" / "absorbed")
+    (top / "absorbed" / ".git").write_text("gitdir: ../.git/modules/absorbed\n")
+    bare = {
+        "bare/HEAD": "ref: refs/heads/main\n",
+        "bare/refs/x": "",
+        "bare/objects/x": "",
+        "bare/config": evil.replace("FROM", "bare").replace("[core]", "[core]\n\tbare = false\n\tworktree = ."),
+        "bare/.gitattributes": "* filter=evil\n",
+    }
+    look = "git status; for i in nested absorbed bare; do (cd $i && git add --all && git status); done"
+    replies = [{"calls": [{"tool": "bash", "args": {"command": look}}]}, {"say": "{{result}}"}]
+    case = {"input": {"prompt": "look"}, "judge": {"type": "none"}, "script": [{"replies": replies}]}
+    context = {"repo_fixture": "top", "files": bare, "git": {"checkout": "main"}}
+    project.write("cases/nested.yaml", json.dumps({**case, "context": context}))
+    result = run(project)["nested"]
+    assert result.error is None, result.error
+    assert (result.response or "").count("On branch") == 4, result.response
     assert sorted(path.name for path in marks.iterdir()) == []
 
 

@@ -19,7 +19,7 @@ DIFF = "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n"
 NO_REPOSITORY = (
     "there will be no repository in the workspace (add `init: true`, or use a fixture with a .git of its own)"
 )
-ELSEWHERE = "the fixture app cannot be used: it is the working tree of a repository elsewhere: "
+ELSEWHERE = "the fixture app cannot be used: it is the working tree of a repository elsewhere: its "
 CLONE = " (agents would work in that repository; leave .git out of the fixture, or make it a clone)"
 
 
@@ -139,22 +139,71 @@ def test_a_patch_is_a_file_of_the_suite_that_holds_a_diff(place: Path, written: 
 
 
 ELSEWHERES = {
-    "a linked working tree": ("echo gitdir: /somewhere/.git > .git", "its .git is no folder"),
-    "a link": ("mkdir ../other; ln -s ../other .git", "its .git is no folder"),
+    "a linked working tree": ("echo gitdir: /somewhere/.git > .git", ".git is no folder"),
+    "a link": ("mkdir ../other; ln -s ../other .git", ".git is no folder"),
     "a shared folder": ("mkdir .git; echo /somewhere > .git/commondir", ".git/commondir leads there"),
     "borrowed objects": (
         "mkdir -p .git/objects/info; echo /somewhere > .git/objects/info/alternates",
         ".git/objects/info/alternates leads there",
+    ),
+    "a nested working tree": (
+        "mkdir .git sub; echo gitdir: ../../other > sub/.git",
+        "sub/.git is no folder",
+    ),
+    "a nested link": ("mkdir -p .git/modules/sub sub; ln -s ../.git/modules/sub sub/.git", "sub/.git is no folder"),
+    "a nested repository": ("mkdir -p .git sub/.git; echo x > sub/.git/commondir", "sub/.git/commondir leads there"),
+    "a bare repository": (
+        "mkdir -p in/refs in/objects/info; touch in/HEAD; echo x > in/objects/info/alternates",
+        "in/objects/info/alternates leads there",
+    ),
+    "another working tree": (
+        "mkdir .git; printf '[core]\\n\\tworktree = /home\\n' > .git/config",
+        ".git/config says that it works in /home",
+    ),
+    "another working tree, in disguise": (
+        "mkdir .git; printf '[Core] WorkTree=../../out # /../app' > .git/config",
+        ".git/config says that it works in ../../out # /../app",
+    ),
+    "another working tree, of a submodule": (
+        "mkdir -p .git/sub/.git; cd .git/sub/.git; printf '[core]\\nworktree = ../../../..' > config",
+        ".git/sub/.git/config says that it works in ../../../..",
+    ),
+    "another working tree, for this one": (
+        "mkdir .git; printf '[core]\\nworktree = \"..\"' > .git/config.worktree",
+        '.git/config.worktree says that it works in ".."',
+    ),
+    "this working tree, which is elsewhere once it is copied": (
+        "mkdir .git; printf '[core]\\nworktree = %s' \"$PWD\" > .git/config",
+        ".git/config says that it works in {here}/app",
+    ),
+    "a configuration that lies elsewhere": (
+        "mkdir .git; printf '[include]\\n\\tpath = ../config' > .git/config",
+        ".git/config includes other files, or is too large to be looked at",
     ),
     "linked references": ("mkdir .git ../refs; ln -s ../../refs .git/refs", ".git/refs is a link"),
 }
 
 
 @pytest.mark.parametrize(("made", "told"), ELSEWHERES.values(), ids=ELSEWHERES)
-def test_a_fixture_whose_repository_lies_elsewhere_is_refused(made: str, told: str) -> None:
+def test_a_fixture_whose_repository_lies_elsewhere_is_refused(place: Path, made: str, told: str) -> None:
     subprocess.run(["/bin/sh", "-c", made], cwd="app", check=True)
     report = report_on("{repo_fixture: app, git: {checkout: main}}")
-    assert report.partition("context.repo_fixture: ")[2].splitlines()[0] == ELSEWHERE + told + CLONE
+    assert report.partition("context.repo_fixture: ")[2].splitlines()[0] == ELSEWHERE + told.format(here=place) + CLONE
+
+
+SUBMODULE = (
+    "mkdir -p .git/modules/sub/objects .git/modules/sub/refs sub; echo gitdir: ../.git/modules/sub > sub/.git; "
+    "touch .git/modules/sub/HEAD; printf '[core]\\n\\tworktree = ../../../sub\\n' > .git/modules/sub/config"
+)
+
+
+def test_submodules_are_a_part_of_the_repository() -> None:
+    subprocess.run(
+        ["/bin/sh", "-c", SUBMODULE],
+        cwd="app",
+        check=True,
+    )
+    assert report_on("{repo_fixture: app}") == ""
 
 
 def test_what_git_is_asked_for_needs_a_repository_that_is_whole() -> None:
