@@ -6,7 +6,9 @@ import json
 
 import pytest
 
+from skillup.execution.masked import masked
 from skillup.masking import MASK, Masker
+from skillup.spec.case import Case
 
 SECRET = 'pa"ss\\wörd-4711'
 
@@ -81,3 +83,15 @@ def test_lines_without_a_secret_stay_byte_by_byte() -> None:
 
 def test_a_word_is_no_secret() -> None:
     assert Masker(["short"]).text("a short word") == "a short word"
+
+
+def test_names_of_branches_and_remotes_that_are_also_secrets_leave_a_case_that_can_be_read_back() -> None:
+    """A credential may happen to be an ordinary word; a mask in its place would be no name."""
+    url = "https://me:develop-token@example.com/a.git"
+    git = {"init": True, "checkout": "develop", "remotes": [{"name": "develop", "url": url}]}
+    given = {"id": "a", "input": {"prompt": "hi"}, "context": {"git": git}, "collect_artifacts": ["develop/**"]}
+    saved = masked(Case.model_validate(given), Masker(["develop", "develop-token"]), only_set=True)
+    case = Case.model_validate(saved)
+    assert (case.context.git.checkout, case.context.git.remotes[0].name) == ("develop", "develop")
+    assert case.context.git.remotes[0].url == "https://me:[masked]@example.com/a.git"
+    assert case.collect_artifacts == ("[masked]/**",)
