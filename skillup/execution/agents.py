@@ -16,7 +16,7 @@ from skillup.execution.requirements import unknown_engines
 from skillup.loading.agents import LoadedProfile, load_profile, profile_folders, resolve_agent
 from skillup.loading.faults import faults_from_validation
 from skillup.loading.paths import shown
-from skillup.spec.agent import Agent
+from skillup.spec.agent import LATER_ENGINES, Agent
 from skillup.spec.suite import Suite
 
 
@@ -56,15 +56,27 @@ def _named(suite: Suite, named: Sequence[str], faults: list[Fault], *, required:
     """The names to look up, each with the place that says it."""
     if named:
         return [(name, Fault("--agent", 0, 0, "", "")) for name in dict.fromkeys(named)]
-    if suite.agents:
-        return [(entry.named, entry.at) for entry in suite.agents]
     place = Fault(shown(suite.source), *suite.engine_place, "engine.name", "")
+    if suite.agents:
+        faults += _unknown_default(suite, place)
+        return [(entry.named, entry.at) for entry in suite.agents]
     if suite.engine is not None:
         return [(suite.engine.name, place)]
     if required:
         hint = "pass --agent NAME (try --agent demo), or write `agents: [NAME]` in eval.yaml"
         faults.append(replace(place, key="", message="nothing says which agent is to run", hint=hint))
     return []
+
+
+def _unknown_default(suite: Suite, place: Fault) -> tuple[Fault, ...]:
+    """What is wrong with an engine that says beside `agents` whom the default model is meant for."""
+    if suite.engine is None or suite.engine.name in LATER_ENGINES:
+        return ()
+    try:
+        load_profile(suite.engine.name, profile_folders((suite.root, suite.source.parent)), ENGINES, place)
+    except InputError as error:
+        return error.faults
+    return ()
 
 
 def _repeated(agent: Agent, before: Sequence[Agent]) -> str:

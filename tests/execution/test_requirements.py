@@ -86,6 +86,43 @@ def test_an_agent_that_does_not_meet_it_is_skipped_and_the_others_run(project: P
     assert "the conversation was meant to stop early" not in done.stdout
 
 
+def test_on_the_real_clis_each_case_runs_where_it_is_meant_to(claude: Project) -> None:
+    requires = {
+        "all": "{engines: [builtin, claude_code, codex], tools: [bash], resume: true}",
+        "reads": "{tools: [read, bash]}",
+        "skills": "{tools: [skill]}",
+        "claude-only": "{engines: [claude_code]}",
+        "other-two": "{engines: [codex, builtin], commands: [sh]}",
+    }
+    for name, text in requires.items():
+        claude.write(f"cases/{name}.yaml", CASE.format(requires=text))
+    claude.write(
+        "eval.yaml",
+        """
+        schema_version: v1alpha1
+        agents: [builtin, claude_code, codex]
+        engine: {name: builtin, model: scripted}
+        cases: {files: ["cases/*.yaml"], parallelism: 3}
+        """,
+    )
+    done = claude.run()
+    assert done.code == 0, done.stdout
+    ran = {(r.case_id, r.agent.name) for r in done.run.case_results if r.status == "PASS"}
+    assert ran == {
+        *(("all", name) for name in ("builtin", "claude_code", "codex")),
+        *(("reads", name) for name in ("builtin", "claude_code")),
+        ("skills", "claude_code"),
+        ("claude-only", "claude_code"),
+        *(("other-two", name) for name in ("builtin", "codex")),
+    }
+    skipped = {(r.case_id, r.agent.name): r.grading.code for r in done.run.case_results if r.status != "PASS"}
+    assert set(skipped.values()) == {"requires"}
+    assert len(skipped) == 6
+    totals = {group.agent: (group.totals.passed, group.totals.skipped) for group in done.run.totals_by_agent}
+    assert totals == {"builtin": (3, 2), "claude_code": (4, 1), "codex": (2, 3)}
+    assert [line.split()[0] for line in done.stdout.splitlines() if line.startswith(("case", "all"))] == ["case", "all"]
+
+
 def test_the_command_must_be_on_the_agents_own_path(project: Project) -> None:
     project.write("bin/special", "#!/bin/sh\n").chmod(0o755)
     project.write("cases/a.yaml", CASE.format(requires="{commands: [special]}"))

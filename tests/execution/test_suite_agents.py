@@ -87,6 +87,15 @@ def test_faults_stand_at_their_place(project: Project, agents: str, said: str) -
         assert "1 fault; nothing was run." in done.stderr
 
 
+def test_a_misspelt_engine_beside_them_is_a_fault_although_it_runs_nothing(project: Project) -> None:
+    suite(project, "agents: [demo]\nengine: {name: claud_code, model: {name: m}}\n")
+    done = project.call("validate")
+    assert done.code == 2
+    assert 'eval.yaml:4:16: engine.name: there is no agent "claud_code" (did you mean "claude_code"?)' in done.stderr
+    suite(project, "agents: [demo]\nengine: {name: qwen_code, model: {name: m}}\n")
+    assert project.call("validate").code == 0, "the public tool has it"
+
+
 def test_every_fault_of_every_agent_comes_at_once(project: Project) -> None:
     suite(project, "agents: [demmo, demo, demo, x/y.yaml]\nrequires: {engines: [builtn]}\n")
     first = project.call("validate").stderr
