@@ -129,7 +129,7 @@ def _trials(suite: Suite, agent: Agent, probes: _Probes, base: Path, choices: Ch
             obstacle=None if reason else obstacle,
             unmet=reason,
             retry=suite.retry,
-            single_shot=len(case.turns) > 1 and not can_resume,
+            single_shot=not (reason or obstacle) and len(case.turns) > 1 and not can_resume,
         )
 
 

@@ -203,3 +203,27 @@ def test_a_real_run_of_several_agents_has_their_totals_and_is_reported_the_same_
     assert done.stdout.count("    codex: ") == 2
     again = project.call("report", done.directory)
     assert done.stdout.startswith(again.stdout)
+
+
+TWO_TURNS = """
+    input: {turns: [{content: first}, {content: second}]}
+    expect: {must_contain: [hello]}
+    script: [{say: hello}]
+    """
+
+
+def test_a_real_run_of_an_agent_that_cannot_resume_is_counted_apart_or_skipped(project: Project) -> None:
+    project.write("cases/either.yaml", TWO_TURNS)
+    project.write("cases/one.yaml", "input: {prompt: hi}\nexpect: {must_contain: [hello]}\nscript: [{say: hello}]\n")
+    project.write("cases/resumed.yaml", TWO_TURNS.replace("    input", "    requires: {resume: true}\n    input"))
+    project.write("agents/forgets.yaml", "engine: builtin\nmodel: scripted\nsettings: {sessions: false}\n")
+    done = project.run("cases", "--agent", "demo", "--agent", "forgets", "--fallback", "single_shot")
+    assert done.code == 0, done.stdout
+    groups = [(one.agent, one.single_shot_fallback, one.totals.passed) for one in done.run.totals_by_agent]
+    assert groups == [("demo", False, 3), ("forgets", False, 1), ("forgets", True, 1)]
+    rows = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines() if line and line[0] != " "}
+    assert (rows["either"][0], rows["either"][4]) == ("PASS", "PASS*")
+    assert rows["resumed"][4:6] == ["SKIP", "requires"]
+    assert "    forgets: `requires` is not met: builtin cannot resume a session" in done.stdout
+    assert "\nforgets, single-shot fallback: 1 passed; 1 of 1 valid trials passed (100%); " in done.stdout
+    assert done.run.totals.pass_rate_valid is None
