@@ -215,7 +215,7 @@ class Check(Value):
     """One check with its outcome; `cause` says why an `unknown` is unknown.
 
     `forbidden` marks a `not_met` that is something that happened, not something missing: a later fault of ours does
-    not excuse it (`violations_before_error`).
+    not excuse it (`violations_before_error`). `evaluator` names the evaluator that gave the `score`, from 0 to 1.
     """
 
     id: str
@@ -227,6 +227,9 @@ class Check(Value):
     cause: UnknownCause | None = None
     scope: Scope = "turn"
     forbidden: bool = False
+    evaluator: str | None = None
+    score: float | None = None
+    reasoning: str | None = None
 
 
 class Assertion(Value):
@@ -242,6 +245,7 @@ class Assertion(Value):
     turn: int | str | None = None
     skipped: bool = False
     cause: UnknownCause | None = None
+    evaluator: str | None = None
     score: float | None = None
     reasoning: str | None = None
 

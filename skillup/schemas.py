@@ -54,10 +54,24 @@ READ: Mapping[str, type[BaseModel]] = MappingProxyType({"case": Case, "suite": S
 _TEXT: Schema = {"type": "string"}
 _TEXTS: Schema = {"type": "array", "items": _TEXT, "minItems": 1}
 
+_LIST: Schema = {"type": "array", "items": {"$ref": "#/$defs/Step"}, "minItems": 1}
+_POSITIVE: Schema = {"type": "number", "exclusiveMinimum": 0}
+
 _SHORT_FORMS: Mapping[str, Schema] = MappingProxyType(
     {
         "Count": {"type": "integer", "minimum": 1},
         "ToolCalled": _TEXT,
+        "Step": {"anyOf": [_TEXT, _TEXTS]},
+        "ToolOrder": _LIST,
+        "ToolsOnly": {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]},
+        "MaxToolCalls": {"type": "integer", "minimum": 0},
+        "NoRepeatedCalls": {"anyOf": [{"const": True}, {"type": "integer", "minimum": 1}]},
+        "NoPrematureStop": _LIST,
+        "AskedUser": {"const": True},
+        "MaxTokens": {"type": "integer", "minimum": 1},
+        "MaxCostUsd": _POSITIVE,
+        "MaxSeconds": _POSITIVE,
+        "Milestone": _TEXT,
         "ToolNotCalled": _TEXT,
         "FilesExist": _TEXTS,
         "FilesNotExist": _TEXTS,
@@ -67,7 +81,7 @@ _SHORT_FORMS: Mapping[str, Schema] = MappingProxyType(
 )
 """What may stand for a whole mapping: `count: 2`, `tool_called: bash`, `files_exist: [a.txt]`, `model: scripted`."""
 
-_ONE_OR_MORE = frozenset({"name", "must_match", "must_not_match"})
+_ONE_OR_MORE = frozenset({"name", "names", "ignore", "must_match", "must_not_match"})
 """Lists of texts that may be one text."""
 
 _ZERO_IS_NONE = frozenset({"timeout_seconds", "turn_seconds", "max_turns"})

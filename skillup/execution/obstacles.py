@@ -15,7 +15,6 @@ from skillup.execution.single_shot import needs_turns
 from skillup.results import Failure
 from skillup.spec.agent import Agent, Fallback
 from skillup.spec.case import Case
-from skillup.spec.rules import ToolCalled
 from skillup.spec.suite import Suite
 
 VERSION_SECONDS = 20.0
@@ -107,9 +106,9 @@ def case_obstacle(case: Case, agent: Agent, engine: Engine, fallback: Fallback |
     if agent.model.scripted and case.script is None:
         message = f"the model is scripted, but the case {case.id} has no `script`"
         return _obstacle("setup", message, "add a script, or choose a real model with --model")
-    for rule in case.success_rules:
-        if isinstance(rule, ToolCalled) and set(rule.name) <= engine.hidden_tools:
-            tools = ", ".join(rule.name)
+    for names in (names for rule in case.success_rules for names in rule.needed_calls):
+        if set(names) <= engine.hidden_tools:
+            tools = ", ".join(names)
             message = f"{engine.name} cannot show calls of {tools}, which a rule of {case.id} requires"
             return _obstacle("unobservable", message, "check the answer or the workspace instead")
     return None

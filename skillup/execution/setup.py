@@ -28,7 +28,6 @@ from skillup.execution.agents import host_home
 from skillup.execution.task import Services, TrialTask
 from skillup.modelserver.route import Route
 from skillup.modelserver.scripted import ScriptedSource
-from skillup.spec.rules import FileContains
 
 _TAIL_BYTES = 4000
 """As much of a set-up step's output as a report shows."""
@@ -137,7 +136,7 @@ def credential_of(task: TrialTask, provider: Provider) -> str | None:
 
 def wanted_paths(task: TrialTask) -> frozenset[str]:
     """Files whose content a rule reads: they are kept whatever their size."""
-    return frozenset(rule.path for rule in task.case.all_rules if isinstance(rule, FileContains))
+    return frozenset(path for rule in task.case.all_rules for path in rule.files_read)
 
 
 def running_as_root() -> bool:

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from skillup.judging.describe import describe, describe_expected, describe_gate
 from skillup.judging.evidence import Evidence
 from skillup.judging.rules import evaluate
+from skillup.judging.trajectory import score
 from skillup.judging.verdict import decide
 from skillup.results import Assertion, Check, CheckRole, Scope, Summary, TrialRecord, TurnRecord, UnknownCause, Verdict
 from skillup.spec.case import Case, Gate
-from skillup.spec.rules import FileContains, FilesExist, FilesNotExist, Rule, WorkspaceChanged
+from skillup.spec.rules import Rule
 
 
 def judge(case: Case, evidence: Evidence) -> Verdict:
@@ -69,6 +70,7 @@ def _rules(case: Case, evidence: Evidence) -> Iterator[Check]:
 
 def _check(identity: str, role: CheckRole, text: str, rule: Rule, evidence: Evidence) -> Check:
     outcome = evaluate(rule, evidence)
+    scored = score(rule, outcome)
     unmatched = role == "failure" and outcome.state == "unknown"
     return Check(
         id=identity,
@@ -80,11 +82,14 @@ def _check(identity: str, role: CheckRole, text: str, rule: Rule, evidence: Evid
         cause=outcome.cause,
         scope=_scope(rule),
         forbidden=outcome.forbidden,
+        evaluator=scored.evaluator if scored else None,
+        score=scored.value if scored else None,
+        reasoning=scored.reasoning if scored else None,
     )
 
 
 def _scope(rule: Rule) -> Scope:
-    if isinstance(rule, (FilesExist, FilesNotExist, FileContains, WorkspaceChanged)):
+    if rule.about_files:
         return "workspace"
     return "turn" if rule.turn == "last" or isinstance(rule.turn, int) else "conversation"
 
@@ -104,6 +109,9 @@ def _assertion(check: Check) -> Assertion:
         turn=check.turn,
         skipped=check.state == "unknown" or skips,
         cause=check.cause,
+        evaluator=check.evaluator,
+        score=check.score,
+        reasoning=check.reasoning,
     )
 
 

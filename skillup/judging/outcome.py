@@ -41,7 +41,7 @@ def either(outcomes: Sequence[Outcome]) -> Outcome:
         decisive = [outcome for outcome in outcomes if outcome.state == state]
         if decisive:
             return decisive[0]
-    return Outcome("not_met", _joined(outcomes))
+    return Outcome("not_met", _joined(outcomes), forbidden=all(outcome.forbidden for outcome in outcomes))
 
 
 def bounded(text: str, limit: int = MAX_EVIDENCE) -> str:

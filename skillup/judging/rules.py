@@ -14,9 +14,14 @@ from types import MappingProxyType
 from typing import Any
 
 from skillup.judging.change_rules import changed
+from skillup.judging.course_rules import no_loops, not_too_many, nothing, only_these, tried_on
 from skillup.judging.evidence import Evidence
 from skillup.judging.file_rules import contains, exist, not_exist
+from skillup.judging.limit_rules import cost, seconds, tokens
+from skillup.judging.milestone_rules import stopped_after
+from skillup.judging.order_rules import in_order
 from skillup.judging.outcome import Outcome, bounded
+from skillup.judging.question_rules import asked
 from skillup.judging.skill_rules import used
 from skillup.judging.text_rules import answers
 from skillup.judging.tool_rules import called, not_called
@@ -28,6 +33,17 @@ EVALUATORS: Mapping[str, Callable[[Any, Evidence], Outcome]] = MappingProxyType(
         "output_matches": answers,
         "tool_called": called,
         "tool_not_called": not_called,
+        "tool_order": in_order,
+        "tools_only": only_these,
+        "max_tool_calls": not_too_many,
+        "no_repeated_calls": no_loops,
+        "no_premature_stop": tried_on,
+        "max_calls_after": stopped_after,
+        "nothing_to_check": nothing,
+        "asked_user": asked,
+        "max_tokens": tokens,
+        "max_cost_usd": cost,
+        "max_seconds": seconds,
         "files_exist": exist,
         "files_not_exist": not_exist,
         "file_contains": contains,

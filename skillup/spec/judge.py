@@ -108,6 +108,14 @@ class Judge(Spec):
             raise fault_at("a rule_based judge without rules", hint="give `success` or `failure`, or type: none")
         for index, item in enumerate(self.failure):
             rule = item.rule
+            if rule.refused_in_failure:
+                raise fault_at(
+                    f"as a failure rule `{item.name}` would match when all is well",
+                    "failure",
+                    index,
+                    item.name,
+                    hint=rule.refused_in_failure,
+                )
             if isinstance(rule, (OutputContains, OutputMatches, FileContains)) and rule.not_:
                 hint = f"to forbid texts write {rule.kind}: {{any: […]}}; to require them write a success rule"
                 raise fault_at(

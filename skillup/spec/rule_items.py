@@ -1,15 +1,27 @@
 """One item of a list of rules, such as `- tool_called: {name: bash}`, with exactly one rule in it.
 
-The per-turn names of SUP-0001 (`turn_response_contains`, …) are further names that turn into the same rules, so that
-below loading only one form of each rule exists: `item.rule`.
+The per-turn names of SUP-0001 (`turn_response_contains`, …) and the evaluators of the trajectory harness are further
+names that turn into the same rules, so that below loading only one form of each rule exists: `item.rule`.
 """
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
+from skillup.spec.call_rules import (
+    AskedUser,
+    MaxToolCalls,
+    NoPrematureStop,
+    NoRepeatedCalls,
+    NothingToCheck,
+    Step,
+    ToolOrder,
+    ToolsOnly,
+)
+from skillup.spec.limit_rules import MaxCostUsd, MaxSeconds, MaxTokens
+from skillup.spec.milestones import MaxCallsAfter
 from skillup.spec.problems import fault_at
 from skillup.spec.rules import (
     FileContains,
@@ -83,6 +95,21 @@ class WorkspaceInTurn(WorkspaceChanged):
     turn: TurnReference = Field()
 
 
+class ToolOrderCorrect(Spec):
+    """The trajectory harness's name of `tool_order`; with nothing expected it scores 1.0."""
+
+    expected: tuple[Step, ...]
+    mode: Literal["in_order", "any_order", "exact"] = "in_order"
+    turn: TurnReference | None = None
+
+
+class ToolsAvoided(Spec):
+    """The trajectory harness's name of `tool_not_called`; with nothing forbidden it scores 1.0."""
+
+    forbidden: tuple[Text, ...]
+    turn: TurnReference | None = None
+
+
 class ExitCode(Spec):
     """Read only to be refused with the reason."""
 
@@ -100,19 +127,11 @@ class RuleItem(Spec):
 
     later = frozenset(
         {
-            "tool_order",
-            "tools_only",
             "file_matches",
             "file_equals",
             "json_path",
             "json_schema",
             "command",
-            "asked_user",
-            "max_tool_calls",
-            "max_tokens",
-            "max_cost_usd",
-            "max_seconds",
-            "no_repeated_calls",
         }
     )
 
@@ -120,6 +139,16 @@ class RuleItem(Spec):
     output_matches: OutputMatches | None = None
     tool_called: ToolCalled | None = None
     tool_not_called: ToolNotCalled | None = None
+    tool_order: ToolOrder | None = None
+    tools_only: ToolsOnly | None = None
+    max_tool_calls: MaxToolCalls | None = None
+    no_repeated_calls: NoRepeatedCalls | None = None
+    max_calls_after: MaxCallsAfter | None = None
+    no_premature_stop: NoPrematureStop | None = None
+    asked_user: AskedUser | None = None
+    max_tokens: MaxTokens | None = None
+    max_cost_usd: MaxCostUsd | None = None
+    max_seconds: MaxSeconds | None = None
     files_exist: FilesExist | None = None
     files_not_exist: FilesNotExist | None = None
     file_contains: FileContains | None = None
@@ -131,6 +160,8 @@ class RuleItem(Spec):
     tool_called_in_turn: ToolCalledInTurn | None = None
     tool_not_called_in_turn: ToolNotCalledInTurn | None = None
     workspace_in_turn: WorkspaceInTurn | None = None
+    tool_order_correct: ToolOrderCorrect | None = None
+    tools_avoided: ToolsAvoided | None = None
     exit_code: ExitCode | None = None
 
     @model_validator(mode="before")
@@ -170,6 +201,12 @@ class RuleItem(Spec):
             case TurnResponseMatches():
                 patterns = {"all": written.matches_all, "any": written.matches_any}
                 return OutputMatches(turn=written.turn, ignore_case=written.ignore_case, **patterns)
+            case ToolOrderCorrect() if written.expected:
+                return ToolOrder(order=written.expected, mode=written.mode, turn=written.turn)
+            case ToolsAvoided() if written.forbidden:
+                return ToolNotCalled(name=written.forbidden, turn=written.turn)
+            case ToolOrderCorrect() | ToolsAvoided():
+                return NothingToCheck(evaluator=self.name)
             case Rule():
                 return written
         raise AssertionError(f"unreachable: {self.name} has no rule")

@@ -15,10 +15,31 @@ from skillup.spec.values import Flag, InnerPath, Pattern, Spec, Text, TurnRefere
 
 
 class Rule(Spec):
-    """What every rule has: the turn it looks at (default: see docs/rules.md)."""
+    """What every rule has: the turn it looks at (default: see docs/rules.md).
+
+    `about_files` marks rules on the workspace. `refused_in_failure` says what to write instead, for rules that in a
+    list of failure rules would say the opposite of what is meant.
+    """
 
     kind: ClassVar[str]
+    about_files: ClassVar[bool] = False
+    refused_in_failure: ClassVar[str] = ""
     turn: TurnReference | None = None
+
+    @property
+    def forbids(self) -> bool:
+        """Whether absence is all that it asks for, so that an agent which does nothing meets it."""
+        return False
+
+    @property
+    def needed_calls(self) -> tuple[tuple[str, ...], ...]:
+        """Calls without which it cannot be met, each by the names that are good for it."""
+        return ()
+
+    @property
+    def files_read(self) -> tuple[str, ...]:
+        """Files of the workspace whose content it reads."""
+        return ()
 
 
 def refuse_contradiction(required: tuple[str, ...], forbidden: tuple[str, ...], *at: str) -> None:
@@ -52,6 +73,10 @@ class _Texts(Rule):
         required, _, forbidden = self.parts
         refuse_contradiction(required, forbidden, "not")
         return self
+
+    @property
+    def forbids(self) -> bool:
+        return not any(self.parts[:2])
 
 
 class OutputContains(_Texts):
@@ -104,10 +129,6 @@ class Count(Spec):
         return self
 
 
-def _names(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
 def _check_patterns(arguments: Any, *at: str | int) -> None:
     """Argument values of the form `{matches: PATTERN}` must be valid patterns."""
     if isinstance(arguments, dict):
@@ -124,8 +145,8 @@ def _check_patterns(arguments: Any, *at: str | int) -> None:
             _check_patterns(inner, *at, index)
 
 
-class _Calls(Rule):
-    """The shape that the two tool rules share: which calls they look for."""
+class CallPattern(Spec):
+    """Which calls are meant: a tool by one of its names, arguments in part, what came of it; a text is a name."""
 
     name: tuple[Text, ...] = Field(min_length=1)
     args: dict[str, Any] = {}
@@ -148,22 +169,35 @@ class _Calls(Rule):
         return self
 
 
-class ToolCalled(_Calls):
+class ToolCalled(CallPattern, Rule):
     """The agent called a tool, as often as `count` says (default: at least once)."""
 
     kind = "tool_called"
     count: Count = Count(min=1, max=None)
 
+    @property
+    def forbids(self) -> bool:
+        return self.count.min == 0
 
-class ToolNotCalled(_Calls):
+    @property
+    def needed_calls(self) -> tuple[tuple[str, ...], ...]:
+        return (self.name,) if self.count.min else ()
+
+
+class ToolNotCalled(CallPattern, Rule):
     """The agent never made such a call."""
 
     kind = "tool_not_called"
+
+    @property
+    def forbids(self) -> bool:
+        return True
 
 
 class _Paths(Rule):
     """The shape of the two rules on the existence of files; a bare list means `{paths: [...]}`."""
 
+    about_files = True
     paths: tuple[InnerPath, ...] = Field(min_length=1)
 
     @model_validator(mode="before")
@@ -183,23 +217,37 @@ class FilesNotExist(_Paths):
 
     kind = "files_not_exist"
 
+    @property
+    def forbids(self) -> bool:
+        return True
 
-class FileContains(Rule):
-    """Literal texts in one file of the workspace."""
 
-    kind = "file_contains"
+class OneFile(Rule):
+    """The shape of the rules that read one file of the workspace."""
+
+    about_files = True
     path: InnerPath
-    content: Text | None = None
-    all_: tuple[Text, ...] = Field((), alias="all")
-    any_: tuple[Text, ...] = Field((), alias="any")
-    not_: tuple[Text, ...] = Field((), alias="not")
-    ignore_case: Flag | None = None
 
     @model_validator(mode="after")
     def _one_file(self) -> Self:
         if "*" in self.path or "?" in self.path:
             raise fault_at("the rule reads one file and takes no pattern", "path", hint="name the file")
         return self
+
+    @property
+    def files_read(self) -> tuple[str, ...]:
+        return (self.path,)
+
+
+class FileContains(OneFile):
+    """Literal texts in one file of the workspace."""
+
+    kind = "file_contains"
+    content: Text | None = None
+    all_: tuple[Text, ...] = Field((), alias="all")
+    any_: tuple[Text, ...] = Field((), alias="any")
+    not_: tuple[Text, ...] = Field((), alias="not")
+    ignore_case: Flag | None = None
 
     @model_validator(mode="after")
     def _not_empty(self) -> Self:
@@ -224,6 +272,7 @@ class WorkspaceChanged(Rule):
     """
 
     kind = "workspace_changed"
+    about_files = True
     created: tuple[InnerPath, ...] = ()
     changed: tuple[InnerPath, ...] = ()
     deleted: tuple[InnerPath, ...] = ()
@@ -235,3 +284,7 @@ class WorkspaceChanged(Rule):
         if not (self.created or self.changed or self.deleted or self.unchanged) and self.only is None:
             raise fault_at("the rule checks nothing", hint="give created, changed, deleted, only or unchanged")
         return self
+
+    @property
+    def forbids(self) -> bool:
+        return not (self.created or self.changed or self.deleted)

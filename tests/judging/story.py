@@ -17,7 +17,7 @@ from skillup.masking import Masker
 from skillup.results import AgentIdentity, Changes, Ending, Failure, TrialRecord, TurnRecord, TurnStatus
 from skillup.spec.rule_items import RuleItem
 from skillup.spec.rules import Rule
-from skillup.transcript import CallStatus, Message, ToolCall, ToolResult
+from skillup.transcript import CallStatus, Message, ToolCall, ToolResult, Usage
 
 COMPLETED = Ending(how="completed")
 
@@ -111,7 +111,7 @@ class Story:
     ) -> None:
         self.folder = folder
         self.workspace = folder / "the-workspace"
-        self.workspace.mkdir()
+        self.workspace.mkdir(parents=True)
         self._masker = Masker([mask] if mask else [])
         self._log = SnapshotLog(folder, self._masker.data, frozenset(wanted))
         self._most = most
@@ -151,6 +151,8 @@ class Story:
         snapshot: bool = True,
         outputs: Mapping[str, str] | None = None,
         content: str = "go on",
+        usage: Usage | None = None,
+        seconds: float = 0,
     ) -> Story:
         """A turn that took place; `outputs` is what calls gave back, by their ids."""
         number = len(self._turns) + 1
@@ -180,11 +182,21 @@ class Story:
                 response=None if answer is None else self._masker.text(answer),
                 messages=(asked, *made, *given),
                 changes=changes,
+                usage=usage or Usage(),
+                duration_ms=round(seconds * 1000),
             )
         )
         return self
 
-    def cut(self, answer: str | None = None, *, calls: Iterable[ToolCall] = (), files: Files | None = None) -> Story:
+    def cut(
+        self,
+        answer: str | None = None,
+        *,
+        calls: Iterable[ToolCall] = (),
+        files: Files | None = None,
+        usage: Usage | None = None,
+        seconds: float = 0,
+    ) -> Story:
         """A turn that reached its limit; the case says `on_limit: judge`."""
         self._ending = Ending(
             how="limit",
@@ -193,7 +205,7 @@ class Story:
             on_limit="judge",
             reason="the turn reached turn_seconds",
         )
-        return self.turn(answer, calls=calls, files=files, status="timed_out")
+        return self.turn(answer, calls=calls, files=files, status="timed_out", usage=usage, seconds=seconds)
 
     def skipped(self) -> Story:
         """A turn that did not take place because the gate of an earlier one said so."""

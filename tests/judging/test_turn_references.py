@@ -14,6 +14,7 @@ import pytest
 from skillup.judging.evidence import Evidence
 from skillup.judging.outcome import Outcome
 from skillup.judging.rules import EVALUATORS, evaluate
+from skillup.transcript import Usage
 from tests.judging.story import Story, call, rule
 
 LETTERS = {
@@ -31,6 +32,18 @@ CALLED = "tool_called: {name: bash}"
 NOT_CALLED = "tool_not_called: bash"
 SKILL = "skill_used: heron"
 NO_SKILL = "skill_used: {name: heron, used: false}"
+ORDER = "tool_order: {order: [bash]}"
+ANY_ORDER = "tool_order: {order: [bash, bash], mode: any_order}"
+EXACT = "tool_order: {order: [bash, bash, skill], mode: exact}"
+TOOLS_ONLY = "tools_only: {names: [read]}"
+MAX_CALLS = "max_tool_calls: {max: 1}"
+NO_LOOP = "no_repeated_calls: {max: 1}"
+CALLS_AFTER = "max_calls_after: {rule: bash, n: 0}"
+TRIED_ON = "no_premature_stop: {must_attempt: [write]}"
+ASKED = "asked_user: {by: answer}"
+TOKENS = "max_tokens: {max: 50}"
+COST = "max_cost_usd: {max: 0.5}"
+SECONDS_ = "max_seconds: {max: 5}"
 EXISTS = "files_exist: {paths: [there.txt]}"
 NOT_EXISTS = "files_not_exist: {paths: [there.txt]}"
 CONTAINS = "file_contains: {path: there.txt, content: word}"
@@ -55,6 +68,18 @@ IN_TURN_1: dict[str, dict[str, str]] = {
     CONTAINS_NOT: {"-": "mcn", "1": "nnn", "2": "mcs", "any": "nnn", "last": "mcs"},
     CREATED:      {"-": "mmm", "1": "mmm", "2": "ncs", "any": "mmm", "last": "ncs"},
     ONLY:         {"-": "nnn", "1": "nnn", "2": "mcs", "any": "nnn", "last": "mcs"},
+    ORDER:        {"-": "mmm", "1": "mmm", "2": "ncs", "any": "mmm", "last": "ncs"},
+    ANY_ORDER:    {"-": "mmm", "1": "mmm", "2": "ncs", "any": "mmm", "last": "ncs"},
+    ASKED:        {"-": "mmm", "1": "mmm", "2": "ncs", "any": "mmm", "last": "ncs"},
+    EXACT:        {"-": "mcm", "1": "mmm", "2": "ncs", "any": "mmm", "last": "ncs"},
+    TRIED_ON:     {"-": "ncn", "1": "nnn", "2": "mcs", "any": "nnn", "last": "mcs"},
+    TOOLS_ONLY:   {"-": "nnn", "1": "nnn", "2": "mcs", "any": "nnn", "last": "mcs"},
+    MAX_CALLS:    {"-": "nnn", "1": "nnn", "2": "mcs", "any": "nnn", "last": "mcs"},
+    NO_LOOP:      {"-": "nnn", "1": "nnn", "2": "mcs", "any": "nnn", "last": "mcs"},
+    CALLS_AFTER:  {"-": "nnn", "1": "nnn", "2": "mcs", "any": "nnn", "last": "mcs"},
+    TOKENS:       {"-": "nnn", "1": "nnn", "2": "mcs", "any": "nnn", "last": "mcs"},
+    COST:         {"-": "nnn", "1": "nnn", "2": "mcs", "any": "nnn", "last": "mcs"},
+    SECONDS_:     {"-": "nnn", "1": "nnn", "2": "mcs", "any": "nnn", "last": "mcs"},
 }  # fmt: skip
 
 IN_TURN_2: dict[str, dict[str, str]] = {
@@ -72,6 +97,18 @@ IN_TURN_2: dict[str, dict[str, str]] = {
     CONTAINS_NOT: {"-": "nnm", "1": "mmm", "2": "nns", "any": "nnm", "last": "nns"},
     CREATED:      {"-": "mmn", "1": "nnn", "2": "mms", "any": "mmn", "last": "mms"},
     ONLY:         {"-": "nnm", "1": "mmm", "2": "nns", "any": "nnm", "last": "nns"},
+    ORDER:        {"-": "mmn", "1": "nnn", "2": "mms", "any": "mmn", "last": "mms"},
+    ANY_ORDER:    {"-": "mmn", "1": "nnn", "2": "mms", "any": "mmn", "last": "mms"},
+    ASKED:        {"-": "mmn", "1": "nnn", "2": "mms", "any": "mmn", "last": "mms"},
+    EXACT:        {"-": "mcn", "1": "nnn", "2": "mcs", "any": "mcn", "last": "mcs"},
+    TRIED_ON:     {"-": "ncm", "1": "mmm", "2": "ncs", "any": "ncm", "last": "ncs"},
+    TOOLS_ONLY:   {"-": "nnm", "1": "mmm", "2": "nns", "any": "nnm", "last": "nns"},
+    MAX_CALLS:    {"-": "nnm", "1": "mmm", "2": "nns", "any": "nnm", "last": "nns"},
+    NO_LOOP:      {"-": "nnm", "1": "mmm", "2": "nns", "any": "nnm", "last": "nns"},
+    CALLS_AFTER:  {"-": "nnm", "1": "mmm", "2": "nns", "any": "nnm", "last": "nns"},
+    TOKENS:       {"-": "nnm", "1": "mmm", "2": "nns", "any": "nnm", "last": "nns"},
+    COST:         {"-": "nnm", "1": "mmm", "2": "nns", "any": "nnm", "last": "nns"},
+    SECONDS_:     {"-": "nnm", "1": "mmm", "2": "nns", "any": "nnm", "last": "nns"},
 }  # fmt: skip
 
 SECOND = ("completed", "cut", "skipped")
@@ -83,19 +120,25 @@ def told(folder: Path, happens_in: int, second: str) -> Evidence:
     doing = {"there.txt": "a word", "made.txt": "", "kept.txt": "kept a word"}
     undoing = {"there.txt": None, "kept.txt": "kept"} if happens_in == 1 else {}
     story = Story(folder, before, wanted=["kept.txt"]).having(heron="/trial/home/skills/heron/SKILL.md")
-    made = [call("bash", command="ls"), call("skill", identity="call-2", more={"name": "heron"})]
+    calls = [
+        call("bash", command="ls"),
+        call("bash", command="ls", status="error"),
+        call("skill", identity="call-3", more={"name": "heron"}),
+    ]
+    much, little = (
+        Usage(input_tokens=90, output_tokens=10, cost_usd=1),
+        Usage(input_tokens=1, output_tokens=1, cost_usd=0.01),
+    )
     if happens_in == 1:
-        story.turn("a word", calls=made, files=doing)
+        story.turn("a word?", calls=calls, files=doing, usage=much, seconds=10)
     else:
-        story.turn("nothing")
+        story.turn("nothing", usage=little, seconds=1)
     if second == "skipped":
         return story.skipped().evidence()
-    answer = "a word" if happens_in == 2 else "nothing"
-    calls = made if happens_in == 2 else []
-    files = doing if happens_in == 2 else undoing
-    if second == "cut":
-        return story.cut(answer, calls=calls, files=files).evidence()
-    return story.turn(answer, calls=calls, files=files).evidence()
+    tell = story.cut if second == "cut" else story.turn
+    if happens_in == 2:
+        return tell("a word?", calls=calls, files=doing, usage=much, seconds=10).evidence()
+    return tell("nothing", files=undoing, usage=little, seconds=1).evidence()
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +175,8 @@ def test_rule(
 
 
 def test_the_tables_hold_every_rule() -> None:
-    assert {rule(written).kind for written in IN_TURN_1} == set(EVALUATORS)
+    """But for the one that has nothing to look at."""
+    assert {rule(written).kind for written in IN_TURN_1} == set(EVALUATORS) - {"nothing_to_check"}
     assert IN_TURN_1.keys() == IN_TURN_2.keys()
 
 
