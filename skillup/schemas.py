@@ -73,6 +73,8 @@ _SHORT_FORMS: Mapping[str, Schema] = MappingProxyType(
         "MaxSeconds": _POSITIVE,
         "Milestone": _TEXT,
         "ToolNotCalled": _TEXT,
+        "OutputEquals": _TEXT,
+        "SuiteText": _TEXT,
         "FilesExist": _TEXTS,
         "FilesNotExist": _TEXTS,
         "ModelChoice": _TEXT,
@@ -150,6 +152,8 @@ def _as_written(name: str, field: Schema) -> None:
     if name in _ONE_OR_MORE and field.get("type") == "array":
         full = {key: field.pop(key) for key in ("type", "items", "minItems") if key in field}
         field["anyOf"] = [full, _TEXT]
+    if name == "schema" and "anyOf" in field:
+        field["anyOf"].append(_TEXT)
     for choice in field.get("anyOf", ()):
         if name == "turn" and choice == _TEXT:
             choice["enum"] = ["any", "last"]

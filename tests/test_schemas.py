@@ -161,6 +161,14 @@ CASE = "{input: {prompt: x}, judge: {type: rule_based, success: [%s]}}"
         "{max_seconds: {max: 5, turn: last}}",
         "{tool_order_correct: {expected: []}}",
         "{tools_avoided: {forbidden: [bash]}}",
+        "{output_equals: done}",
+        "{output_equals: {file: golden/a.txt}}",
+        "{file_equals: {path: a, file: {text: x}, trim: true}}",
+        "{file_matches: {path: a, pattern: x}}",
+        "{json_path: {path: $.a, equals: {b: [1, null]}}}",
+        "{json_path: {source: {file: a.json}, path: $.a, min: 1.5}}",
+        "{json_schema: {schema: a.json}}",
+        "{json_schema: {source: {file: a.json}, schema: {type: object}}}",
     ],
 )
 def test_short_forms_are_valid(rule: str) -> None:

@@ -44,8 +44,9 @@ from skillup.execution.setup import (
 from skillup.execution.store import TrialFolder
 from skillup.execution.task import Progress, Services, TrialTask
 from skillup.execution.turn import TurnFiles, TurnOutcome, run_turn
-from skillup.execution.variables import captured, message_of, turn_record
+from skillup.execution.variables import captured, message_of
 from skillup.judging.gates import ask
+from skillup.judging.records import turn_record
 from skillup.masking import Masker
 from skillup.modelserver.route import Route
 from skillup.results import Ending, Failure, GateRecord, TrialResult, TurnRecord

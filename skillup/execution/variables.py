@@ -3,62 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from jsonpath_ng.ext.parser import parse as parse_jsonpath
-
 from skillup.errors import TrialError
+from skillup.judging.records import Nothing, as_json, look_up, reads_record
 from skillup.judging.texts import quoted
-from skillup.results import CaptureRecord, Changes, Ending
+from skillup.results import CaptureRecord, Ending
 from skillup.spec.template import render
 from skillup.spec.turn import Capture, Turn
 from skillup.spec.values import compile_pattern
-from skillup.transcript import Message, Usage
-
-RECORD_ROOTS = ("$.response", "$.transcript", "$.usage", "$.workspace")
-"""A path that starts so reads the turn's record; every other path reads the answer as JSON. Never tried out."""
-
-_FENCED = re.compile(r"^```[^\n`]*\n(.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
-
-
-def reads_record(path: str) -> bool:
-    """Whether a JSONPath reads the turn's record, decided by its beginning alone."""
-    return any(path == root or path.startswith((root + ".", root + "[")) for root in RECORD_ROOTS)
-
-
-def turn_record(response: str, messages: tuple[Message, ...], usage: Usage, changes: Changes | None) -> dict[str, Any]:
-    """The record of a turn that captures can look into; its shape is in docs/cases.md."""
-    calls = [message.tool_call for message in messages if message.tool_call]
-    results = [message.tool_result for message in messages if message.tool_result]
-    changes = changes or Changes()
-    return {
-        "response": response,
-        "transcript": {
-            "tool_calls": [
-                {"id": c.id, "name": c.name, "tool": c.tool, "arguments": c.arguments, "status": c.status}
-                for c in calls
-            ],
-            "tool_results": [
-                {"id": r.call_id, "call_id": r.call_id, "status": r.status, "content": r.content} for r in results
-            ],
-        },
-        "usage": usage.model_dump(),
-        "workspace": {
-            "created": list(changes.created),
-            "changed": list(changes.changed),
-            "deleted": list(changes.deleted),
-        },
-    }
-
-
-@dataclass(frozen=True)
-class Nothing:
-    """No value, and why, in words that finish the sentence `the capture of 'x' found nothing: …`."""
-
-    why: str
 
 
 def take(capture: Capture, record: dict[str, Any]) -> CaptureRecord | Nothing:
@@ -84,29 +39,17 @@ def _by_pattern(pattern: str, response: str) -> str | Nothing:
 
 
 def _by_path(path: str, record: dict[str, Any]) -> str | Nothing:
-    data = record if reads_record(path) else _as_json(record["response"])
+    data = record if reads_record(path) else as_json(record["response"])
     if isinstance(data, Nothing):
         return Nothing(f"{data.why}, so {path} cannot be looked up")
-    try:
-        found = [match.value for match in parse_jsonpath(path).find(data)]
-    except Exception as error:  # noqa: BLE001 - a foreign library on foreign data: it raises whatever the data provokes
-        return Nothing(f"{path} cannot be applied ({type(error).__name__}: {error})")
+    found = look_up(path, data)
+    if isinstance(found, Nothing):
+        return found
     if not found:
         return Nothing(f"there is no {path}")
     if found[0] is None or found[0] == "":
         return Nothing(f"{path} is {'null' if found[0] is None else 'an empty text'}")
     return found[0] if isinstance(found[0], str) else json.dumps(found[0], ensure_ascii=False)
-
-
-def _as_json(response: str) -> Any:
-    """The answer read as JSON: all of it, else the only fenced block in it."""
-    blocks = _FENCED.findall(response)
-    for text in (response, *(blocks if len(blocks) == 1 else ())):
-        try:
-            return json.loads(text)
-        except (ValueError, RecursionError):
-            continue
-    return Nothing(f"the answer is not JSON{f' and has {len(blocks)} fenced blocks' if len(blocks) > 1 else ''}")
 
 
 def message_of(turn: Turn, values: Mapping[str, str]) -> str:

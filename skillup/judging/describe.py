@@ -8,6 +8,7 @@ from typing import Any
 
 from skillup.judging.outcome import bounded
 from skillup.spec.case import Gate
+from skillup.spec.content_rules import OutputEquals, SuiteText
 from skillup.spec.rules import FileContains, FilesExist, FilesNotExist, OutputContains, Rule
 
 MAX_TEXT = 300
@@ -20,6 +21,9 @@ _NOT_TEXT = re.compile(r"(?i)(?:null|~|true|false|[-+]?[.0-9][0-9a-fox_.+-]*|[-+
 def describe(rule: Rule) -> str:
     """A rule of the judge, such as `tool_called: {name: bash, turn: 1}`."""
     body = rule.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    for key in ("file", "schema"):
+        if isinstance(body.get(key), dict) and body[key].get("path"):
+            body[key] = body[key]["path"]
     if "turn" in body:
         body["turn"] = body.pop("turn")  # last, where people write it
     if list(body) == ["paths"]:
@@ -42,6 +46,8 @@ def describe_expected(key: str, rule: Rule) -> str:
             value = rule.paths[0]
         case FileContains():
             value = {"path": rule.path, "content": rule.content}
+        case OutputEquals(file=SuiteText() as golden):
+            value = golden.path or golden.text
         case _:
             return describe(rule)
     return bounded(f"{key.partition('[')[0]}: {flow(value)}", MAX_TEXT)

@@ -1,4 +1,4 @@
-"""`files_exist`, `files_not_exist` and `file_contains`: the snapshot after a turn, never a folder that can change."""
+"""Rules on files, their existence and their texts: the snapshot after a turn, never a folder that can change."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from skillup.environments.snapshot_log import SavedEntry
+from skillup.judging.equality import same_text
 from skillup.judging.evidence import Evidence
 from skillup.judging.outcome import Outcome, either, together
 from skillup.judging.texts import Wanted, look
+from skillup.spec.content_rules import FileEquals, FileMatches
 from skillup.spec.rules import FileContains, FilesExist, FilesNotExist, Rule
 from skillup.spec.values import path_matches
 
@@ -17,7 +19,7 @@ _SHOWN_PATHS = 5
 
 
 @dataclass(frozen=True)
-class _Look:
+class Look:
     """The workspace after a turn; `complete` says whether that turn came to its end.
 
     `in_part` is True when there were too many files to see them all.
@@ -47,40 +49,59 @@ class _Look:
 
 def exist(rule: FilesExist, evidence: Evidence) -> Outcome:
     """All the paths are there."""
-    looks = _looks(rule, evidence)
+    looks = looks_of(rule, evidence)
     return looks if isinstance(looks, Outcome) else either([_all_there(rule.paths, at) for at in looks])
 
 
 def not_exist(rule: FilesNotExist, evidence: Evidence) -> Outcome:
     """None of the paths is there."""
-    looks = _looks(rule, evidence)
+    looks = looks_of(rule, evidence)
     return looks if isinstance(looks, Outcome) else together([_none_there(rule.paths, at) for at in looks])
 
 
-def contains(rule: FileContains, evidence: Evidence) -> Outcome:
-    """The wanted texts stand in the file, the forbidden ones do not."""
-    looks = _looks(rule, evidence)
+def contains(rule: FileContains | FileMatches, evidence: Evidence) -> Outcome:
+    """The wanted texts, or patterns, stand in the file, the forbidden ones do not."""
+    looks = looks_of(rule, evidence)
     if isinstance(looks, Outcome):
         return looks
     ignore_case = evidence.ignore_case if rule.ignore_case is None else rule.ignore_case
     required, any_of, forbidden = rule.parts
+    patterns = isinstance(rule, FileMatches)
     parts: list[Outcome] = []
     if required or any_of:
-        wanted = Wanted(required, any_of, (), ignore_case=ignore_case)
-        parts.append(either([_content(rule.path, wanted, at, evidence) for at in looks]))
+        wanted = Wanted(required, any_of, (), patterns, ignore_case)
+        parts.append(either([_holds(wanted, rule.path, at, evidence) for at in looks]))
     if forbidden:
-        wanted = Wanted((), (), forbidden, ignore_case=ignore_case)
-        parts.append(together([_content(rule.path, wanted, at, evidence) for at in looks]))
+        wanted = Wanted((), (), forbidden, patterns, ignore_case)
+        parts.append(together([_holds(wanted, rule.path, at, evidence) for at in looks]))
     return together(parts)
 
 
-def _looks(rule: Rule, evidence: Evidence) -> list[_Look] | Outcome:
+def equals(rule: FileEquals, evidence: Evidence) -> Outcome:
+    """The file holds exactly what the rule says."""
+    looks = looks_of(rule, evidence)
+    if isinstance(looks, Outcome):
+        return looks
+    return either([_equals(rule, at, evidence) for at in looks])
+
+
+def _equals(rule: FileEquals, at: Look, evidence: Evidence) -> Outcome:
+    text = text_at(rule.path, at, evidence)
+    if isinstance(text, Outcome):
+        return text
+    return same_text(
+        rule.expected, text, what=f"{rule.path} after turn {at.turn}", complete=at.complete, trim=rule.trim
+    )
+
+
+def looks_of(rule: Rule, evidence: Evidence) -> list[Look] | Outcome:
+    """The workspace at each moment that a rule is about: after its turns, or at the end."""
     turns = evidence.named_by(rule)
     if isinstance(turns, Outcome):
         return turns
     in_part = evidence.snapshots.in_part
     looks = [
-        _Look(turn.number, tree, evidence.complete(turn), turn.number in in_part)
+        Look(turn.number, tree, evidence.complete(turn), turn.number in in_part)
         for turn in turns
         if (tree := evidence.tree(turn.number)) is not None
     ]
@@ -93,7 +114,7 @@ def _looks(rule: Rule, evidence: Evidence) -> list[_Look] | Outcome:
     return [last if last.turn == turns[-1].number else replace(last, complete=False)]
 
 
-def _all_there(paths: Sequence[str], at: _Look) -> Outcome:
+def _all_there(paths: Sequence[str], at: Look) -> Outcome:
     missing = [path for path in paths if not at.holds(path)]
     if not missing:
         return Outcome("met", f"after turn {at.turn} the workspace holds {listed(paths)}")
@@ -106,7 +127,7 @@ def _all_there(paths: Sequence[str], at: _Look) -> Outcome:
     return Outcome("not_met", said)
 
 
-def _none_there(paths: Sequence[str], at: _Look) -> Outcome:
+def _none_there(paths: Sequence[str], at: Look) -> Outcome:
     present = [path for path in paths if at.holds(path)]
     if present:
         return Outcome("not_met", f"after turn {at.turn} the workspace holds {listed(present)}", forbidden=True)
@@ -119,21 +140,28 @@ def _none_there(paths: Sequence[str], at: _Look) -> Outcome:
     return Outcome("met", said)
 
 
-def _content(path: str, wanted: Wanted, at: _Look, evidence: Evidence) -> Outcome:
+def text_at(path: str, at: Look, evidence: Evidence) -> str | Outcome:
+    """What a file held at that moment, or why that cannot be read; bytes that are no UTF-8 are replaced."""
     entry = at.tree.get(path)
     what = f"{path} after turn {at.turn}"
     if entry is None:
         missing = _all_there([path], at)
         if missing.state != "met":
             return missing
-        return Outcome("not_met", f"{what} is not there: file_contains takes the path of one file, no glob")
+        return Outcome("not_met", f"{what} is not there: the rule takes the path of one file, no glob")
     if entry.kind != "file":
         return Outcome("not_met", f"{what} is a {_KINDS[entry.kind]}, not a file")
     content = evidence.snapshots.content(entry.digest) if entry.digest else None
     if content is None:
         return Outcome("unknown", f"{what} ({entry.size} bytes) was too large, or not readable", "unobservable")
-    text = content.decode("utf-8", errors="replace")
-    return look(wanted, text, what=what, complete=at.complete, masked=True)
+    return content.decode("utf-8", errors="replace")
+
+
+def _holds(wanted: Wanted, path: str, at: Look, evidence: Evidence) -> Outcome:
+    text = text_at(path, at, evidence)
+    if isinstance(text, Outcome):
+        return text
+    return look(wanted, text, what=f"{path} after turn {at.turn}", complete=at.complete, masked=True)
 
 
 _KINDS = {"dir": "folder", "symlink": "symbolic link (links are not followed)", "special": "special file"}

@@ -17,6 +17,8 @@ from skillup.judging.change_rules import changed
 from skillup.judging.course_rules import no_loops, not_too_many, nothing, only_these, tried_on
 from skillup.judging.evidence import Evidence
 from skillup.judging.file_rules import contains, exist, not_exist
+from skillup.judging.file_rules import equals as file_equals
+from skillup.judging.json_rules import at_path, of_shape
 from skillup.judging.limit_rules import cost, seconds, tokens
 from skillup.judging.milestone_rules import stopped_after
 from skillup.judging.order_rules import in_order
@@ -24,6 +26,7 @@ from skillup.judging.outcome import Outcome, bounded
 from skillup.judging.question_rules import asked
 from skillup.judging.skill_rules import used
 from skillup.judging.text_rules import answers
+from skillup.judging.text_rules import equals as answer_equals
 from skillup.judging.tool_rules import called, not_called
 from skillup.spec.rules import Rule
 
@@ -31,6 +34,7 @@ EVALUATORS: Mapping[str, Callable[[Any, Evidence], Outcome]] = MappingProxyType(
     {
         "output_contains": answers,
         "output_matches": answers,
+        "output_equals": answer_equals,
         "tool_called": called,
         "tool_not_called": not_called,
         "tool_order": in_order,
@@ -47,6 +51,10 @@ EVALUATORS: Mapping[str, Callable[[Any, Evidence], Outcome]] = MappingProxyType(
         "files_exist": exist,
         "files_not_exist": not_exist,
         "file_contains": contains,
+        "file_matches": contains,
+        "file_equals": file_equals,
+        "json_path": at_path,
+        "json_schema": of_shape,
         "workspace_changed": changed,
         "skill_used": used,
     }

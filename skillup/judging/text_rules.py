@@ -1,13 +1,15 @@
-"""`output_contains` and `output_matches`: what the agent answered."""
+"""`output_contains`, `output_matches` and `output_equals`: what the agent answered."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
+from skillup.judging.equality import same_text
 from skillup.judging.evidence import Evidence
 from skillup.judging.outcome import Outcome, either, together
 from skillup.judging.texts import Wanted, look
 from skillup.results import TurnRecord
+from skillup.spec.content_rules import OutputEquals
 from skillup.spec.rules import OutputContains, OutputMatches
 
 
@@ -28,6 +30,25 @@ def answers(rule: OutputContains | OutputMatches, evidence: Evidence) -> Outcome
         wanted = Wanted((), (), forbidden, patterns, ignore_case)
         parts.append(together([_seen(wanted, turn, evidence) for turn in turns]))
     return together(parts)
+
+
+def equals(rule: OutputEquals, evidence: Evidence) -> Outcome:
+    """An answer that the rule is about is exactly what it says, but for blanks at both ends."""
+    turns = evidence.named_by(rule)
+    if isinstance(turns, Outcome):
+        return turns
+    return either(
+        [
+            same_text(
+                rule.expected,
+                turn.response or "",
+                what=f"the answer of turn {turn.number}",
+                complete=evidence.complete(turn),
+                trim=True,
+            )
+            for turn in (turns[-1:] if rule.turn is None else turns)
+        ]
+    )
 
 
 def _seen(wanted: Wanted, turn: TurnRecord, evidence: Evidence) -> Outcome:

@@ -14,6 +14,7 @@ from skillup.loading.checks import Fixtures, case_faults, case_warnings, judge_f
 from skillup.loading.document import Document, KeyPath
 from skillup.loading.faults import faults_from_validation
 from skillup.loading.paths import Ground, shown
+from skillup.loading.references import References
 from skillup.loading.repositories import git_faults
 from skillup.loading.yamlfile import read_yaml
 from skillup.spec.case import Case, can_be_an_id
@@ -66,6 +67,7 @@ class CaseLoader:
         self._skills = skills
         self._lenient = lenient
         self._fixtures = Fixtures(ground, sources)
+        self.references = References(ground)
 
     def load(self, path: Path, named_at: KeyPath = ()) -> None:
         """Loads one file, named at that place of the suite's file."""
@@ -84,9 +86,24 @@ class CaseLoader:
         except InputError as error:
             self.faults += error.faults
             return
+        if not self._lenient:
+            case, faults = self.references.filled(case, self._places(document))
+            self.faults += [fault for fault in faults if fault not in self.faults]  # the suite's are told once
         self._check(case, document)
         self.warnings += case_warnings(case, document)
         self.cases.append(case)
+
+    def _places(self, document: Document) -> tuple[tuple[str, Document, KeyPath], ...]:
+        """Which document holds the case's `expect` and `judge`, and where."""
+        own = document.data if isinstance(document.data, dict) else {}
+        if self._suite is None:
+            return ("expect", document, ("expect",)), ("judge", document, ("judge",))
+        defaults = self._suite.document
+        golden = isinstance(own.get("expect"), dict) and "golden_file" in own["expect"]
+        return (
+            ("expect", document, ("expect",)) if golden else ("expect", defaults, ("cases", "defaults", "expect")),
+            ("judge", document if own.get("judge") is not None else defaults, ("judge",)),
+        )
 
     def _fault_at(self, place: KeyPath, display: str, message: str, hint: str = "") -> Fault:
         if self._suite is None:
@@ -135,6 +152,7 @@ class CaseLoader:
         self.faults += self._fixtures.faults(case, document)
         prepared = self._suite is not None and bool(self._suite.file.environment.setup_steps)
         self.faults += git_faults(case, document, self._ground, prepared=prepared)
+        self.faults += self._fixtures.answer_faults(case, self.references.named_by(case), document)
         turns = len(case.turns)
         if self._suite is None or document.data.get("judge") is not None:
             judged_by, case_id = document, ""

@@ -142,6 +142,17 @@ class Fixtures:
         if complaint:
             yield document.fault(("context", "repo_fixture"), complaint[0], hint=complaint[1])
 
+    def answer_faults(self, case: Case, answers: Iterable[Path], document: Document) -> Iterator[Fault]:
+        """Files that the case is held against and its own fixture holds."""
+        if case.context.repo_fixture is None:
+            return
+        prefix = os.path.realpath(self._ground.root / case.context.repo_fixture) + "/"
+        for path in map(str, answers):
+            if path.startswith(prefix):
+                message = f"the fixture holds {path.removeprefix(prefix)}, so the agent would see what is checked"
+                hint = "move it out; for a file that must stay as it is, use workspace_changed: {unchanged: [PATH]}"
+                yield document.fault(("context", "repo_fixture"), message, hint=hint)
+
     def _complaint(self, written: str) -> tuple[str, str] | None:
         complaint = self._ground.complaint(written)
         if complaint:

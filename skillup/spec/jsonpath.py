@@ -1,4 +1,4 @@
-"""JSONPaths of captures, checked when a file is read: their syntax, and what they can find at all."""
+"""JSONPaths of captures and rules, checked when a file is read: their syntax, and what they can find at all."""
 
 from __future__ import annotations
 
@@ -30,10 +30,21 @@ _MAX_CHARACTERS = 1_000
 
 
 def checked_path(path: str) -> str:
-    """The path itself.
+    """The path of a capture itself.
 
     Raises:
         PydanticCustomError: it is no JSONPath, or one that can never find anything.
+    """
+    checked_syntax(path)
+    check_record(path)
+    return path
+
+
+def checked_syntax(path: str) -> str:
+    """The path itself.
+
+    Raises:
+        PydanticCustomError: it is no JSONPath.
     """
     if not path.strip():
         raise fault_at("an empty path finds nothing", hint="write one such as $.id")
@@ -43,17 +54,27 @@ def checked_path(path: str) -> str:
         raise fault_at("a regular expression inside a JSONPath could hang the run", hint="use `pattern`")
     if not _PLAIN.fullmatch(path):
         _parse(path)
+    return path
+
+
+def check_record(path: str, *at: str) -> None:
+    """Makes sure that a path which reads the record of a turn can find something there.
+
+    Raises:
+        PydanticCustomError: it never can; the fault is at the place `at`.
+    """
     if _BELOW_RESPONSE.match(path):
         raise fault_at(
             "`$.response` is the reply as a text, and nothing lies below it",
+            *at,
             hint="a path such as $.id reads the reply as JSON; its own key of this name is $['response']",
         )
     if (record := _RECORD.match(path)) and record[2] not in RECORD_PARTS[record[1]]:
         raise fault_at(
             f"`$.{record[1]}` of a turn's record has no `{record[2]}`",
+            *at,
             hint=f"it has {', '.join(sorted(RECORD_PARTS[record[1]]))}",
         )
-    return path
 
 
 def _parse(path: str) -> None:

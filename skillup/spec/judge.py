@@ -8,6 +8,8 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import model_validator
 
+from skillup.spec.content_rules import FileMatches, OutputEquals, SuiteText
+from skillup.spec.json_rules import JsonPath
 from skillup.spec.problems import fault_at
 from skillup.spec.rule_items import RuleItem
 from skillup.spec.rules import (
@@ -34,13 +36,12 @@ class ExpectedContent(Spec):
 class Expect(Spec):
     """The gate in front of the judge; each entry becomes one check."""
 
-    later = frozenset({"golden_file"})
-
     must_contain: tuple[Text, ...] = ()
     must_not_contain: tuple[Text, ...] = ()
     files_exist: tuple[InnerPath, ...] = ()
     files_not_exist: tuple[InnerPath, ...] = ()
     file_contains: tuple[ExpectedContent, ...] = ()
+    golden_file: SuiteText | None = None
     exit_code: Whole | None = None
 
     @model_validator(mode="after")
@@ -65,16 +66,22 @@ class Expect(Spec):
             found.append((f"files_not_exist[{i}]", FilesNotExist(paths=(path,))))
         for i, entry in enumerate(self.file_contains):
             found.append((f"file_contains[{i}]", FileContains(path=entry.path, content=entry.content)))
+        if self.golden_file is not None:
+            found.append(("golden_file", OutputEquals(file=self.golden_file)))
         return tuple(found)
 
     def merged_over(self, defaults: Expect) -> Expect:
-        """Lists of both, the defaults' first, without duplicates; a contradiction between them is found by loading."""
+        """Lists of both, the defaults' first, without duplicates, and the own `golden_file` before the defaults'.
+
+        A contradiction between them is found by loading.
+        """
 
         def joined(name: str) -> tuple[Any, ...]:
             return tuple(dict.fromkeys((*getattr(defaults, name), *getattr(self, name))))
 
         lists = ("must_contain", "must_not_contain", "files_exist", "files_not_exist", "file_contains")
-        return self.model_copy(update={name: joined(name) for name in lists})
+        joined_lists = {name: joined(name) for name in lists}
+        return self.model_copy(update={**joined_lists, "golden_file": self.golden_file or defaults.golden_file})
 
 
 class Judge(Spec):
@@ -116,7 +123,16 @@ class Judge(Spec):
                     item.name,
                     hint=rule.refused_in_failure,
                 )
-            if isinstance(rule, (OutputContains, OutputMatches, FileContains)) and rule.not_:
+            if isinstance(rule, JsonPath) and not rule.exists:
+                hint = "to require it write a success rule with exists: true; to forbid it, `exists: true` here"
+                raise fault_at(
+                    "`exists: false` in a failure rule would match when it is absent",
+                    "failure",
+                    index,
+                    item.name,
+                    hint=hint,
+                )
+            if isinstance(rule, (OutputContains, OutputMatches, FileContains, FileMatches)) and rule.not_:
                 hint = f"to forbid texts write {rule.kind}: {{any: […]}}; to require them write a success rule"
                 raise fault_at(
                     "`not` in a failure rule would match when the texts are absent",

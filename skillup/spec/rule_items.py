@@ -20,6 +20,8 @@ from skillup.spec.call_rules import (
     ToolOrder,
     ToolsOnly,
 )
+from skillup.spec.content_rules import FileEquals, FileMatches, OutputEquals
+from skillup.spec.json_rules import JsonPath, JsonSchema
 from skillup.spec.limit_rules import MaxCostUsd, MaxSeconds, MaxTokens
 from skillup.spec.milestones import MaxCallsAfter
 from skillup.spec.problems import fault_at
@@ -127,16 +129,13 @@ class RuleItem(Spec):
 
     later = frozenset(
         {
-            "file_matches",
-            "file_equals",
-            "json_path",
-            "json_schema",
             "command",
         }
     )
 
     output_contains: OutputContains | None = None
     output_matches: OutputMatches | None = None
+    output_equals: OutputEquals | None = None
     tool_called: ToolCalled | None = None
     tool_not_called: ToolNotCalled | None = None
     tool_order: ToolOrder | None = None
@@ -152,6 +151,10 @@ class RuleItem(Spec):
     files_exist: FilesExist | None = None
     files_not_exist: FilesNotExist | None = None
     file_contains: FileContains | None = None
+    file_matches: FileMatches | None = None
+    file_equals: FileEquals | None = None
+    json_path: JsonPath | None = None
+    json_schema: JsonSchema | None = None
     workspace_changed: WorkspaceChanged | None = None
     skill_used: SkillUsed | None = None
     turn_response_contains: TurnResponseContains | None = None

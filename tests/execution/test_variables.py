@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from skillup.errors import TrialError
-from skillup.execution.variables import RECORD_ROOTS, Nothing, captured, message_of, reads_record, take, turn_record
+from skillup.execution.variables import captured, message_of, take
+from skillup.judging.records import RECORD_ROOTS, Nothing, reads_record, turn_record
 from skillup.results import CaptureRecord, Changes
 from skillup.spec.turn import Capture, Turn
 from skillup.transcript import Message, ToolCall, ToolResult, Usage

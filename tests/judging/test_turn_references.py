@@ -48,8 +48,15 @@ EXISTS = "files_exist: {paths: [there.txt]}"
 NOT_EXISTS = "files_not_exist: {paths: [there.txt]}"
 CONTAINS = "file_contains: {path: there.txt, content: word}"
 CONTAINS_NOT = "file_contains: {path: kept.txt, not: [word]}"
+FILE_MATCHES = "file_matches: {path: there.txt, pattern: 'w.rd'}"
+FILE_EQUALS = "file_equals: {path: there.txt, content: a word}"
+ANSWER_EQUALS = "output_equals: {text: 'a word?'}"
+RECORD = "json_path: {path: $.response, equals: 'a word?'}"
+NO_CREATED = "json_path: {path: '$.workspace.created[0]', exists: false}"
+FILE_DATA = "json_path: {source: {file: made.json}, path: $.a, min: 1}"
+SHAPE = "json_schema: {source: {file: made.json}, schema: {required: [a]}}"
 CREATED = "workspace_changed: {created: [made.txt]}"
-ONLY = "workspace_changed: {only: [kept.txt, there.txt]}"
+ONLY = "workspace_changed: {only: [kept.txt, there.txt, made.json]}"
 
 # The second turn is: completed, cut, skipped.
 IN_TURN_1: dict[str, dict[str, str]] = {
@@ -80,6 +87,13 @@ IN_TURN_1: dict[str, dict[str, str]] = {
     TOKENS:       {"-": "nnn", "1": "nnn", "2": "mcs", "any": "nnn", "last": "mcs"},
     COST:         {"-": "nnn", "1": "nnn", "2": "mcs", "any": "nnn", "last": "mcs"},
     SECONDS_:     {"-": "nnn", "1": "nnn", "2": "mcs", "any": "nnn", "last": "mcs"},
+    FILE_MATCHES: {"-": "ncm", "1": "mmm", "2": "ncs", "any": "mmm", "last": "ncs"},
+    FILE_EQUALS:  {"-": "ncm", "1": "mmm", "2": "ncs", "any": "mmm", "last": "ncs"},
+    ANSWER_EQUALS: {"-": "ncm", "1": "mmm", "2": "ncs", "any": "mmm", "last": "ncs"},
+    RECORD:       {"-": "ncm", "1": "mmm", "2": "ncs", "any": "mmm", "last": "ncs"},
+    FILE_DATA:    {"-": "ncm", "1": "mmm", "2": "ncs", "any": "mmm", "last": "ncs"},
+    SHAPE:        {"-": "ncm", "1": "mmm", "2": "ncs", "any": "mmm", "last": "ncs"},
+    NO_CREATED:   {"-": "mcn", "1": "nnn", "2": "mcs", "any": "nnn", "last": "mcs"},
 }  # fmt: skip
 
 IN_TURN_2: dict[str, dict[str, str]] = {
@@ -109,6 +123,13 @@ IN_TURN_2: dict[str, dict[str, str]] = {
     TOKENS:       {"-": "nnm", "1": "mmm", "2": "nns", "any": "nnm", "last": "nns"},
     COST:         {"-": "nnm", "1": "mmm", "2": "nns", "any": "nnm", "last": "nns"},
     SECONDS_:     {"-": "nnm", "1": "mmm", "2": "nns", "any": "nnm", "last": "nns"},
+    FILE_MATCHES: {"-": "mmn", "1": "nnn", "2": "mms", "any": "mmn", "last": "mms"},
+    FILE_EQUALS:  {"-": "mmn", "1": "nnn", "2": "mms", "any": "mmn", "last": "mms"},
+    ANSWER_EQUALS: {"-": "mmn", "1": "nnn", "2": "mms", "any": "mmn", "last": "mms"},
+    RECORD:       {"-": "mmn", "1": "nnn", "2": "mms", "any": "mmn", "last": "mms"},
+    FILE_DATA:    {"-": "mmn", "1": "nnn", "2": "mms", "any": "mmn", "last": "mms"},
+    SHAPE:        {"-": "mmn", "1": "nnn", "2": "mms", "any": "mmn", "last": "mms"},
+    NO_CREATED:   {"-": "nnm", "1": "mmm", "2": "nns", "any": "nnm", "last": "nns"},
 }  # fmt: skip
 
 SECOND = ("completed", "cut", "skipped")
@@ -117,8 +138,8 @@ SECOND = ("completed", "cut", "skipped")
 def told(folder: Path, happens_in: int, second: str) -> Evidence:
     """A story in which it happens in one turn; the other turn undoes what can be undone."""
     before = {"kept.txt": "kept"}
-    doing = {"there.txt": "a word", "made.txt": "", "kept.txt": "kept a word"}
-    undoing = {"there.txt": None, "kept.txt": "kept"} if happens_in == 1 else {}
+    doing = {"there.txt": "a word", "made.txt": "", "made.json": '{"a": 1}', "kept.txt": "kept a word"}
+    undoing = {"there.txt": None, "made.json": None, "kept.txt": "kept"} if happens_in == 1 else {}
     story = Story(folder, before, wanted=["kept.txt"]).having(heron="/trial/home/skills/heron/SKILL.md")
     calls = [
         call("bash", command="ls"),

@@ -88,6 +88,24 @@ def test_a_short_form_means_the_long_one(short: str, long: str) -> None:
                 "(say what must be there)"
             ),
         ),
+        ("file_matches: {path: a}", ".file_matches: the rule checks nothing (give `pattern`, or at least one of all"),
+        ("file_matches: {path: a, pattern: '('}", "not a valid RE2 pattern"),
+        ("file_matches: {path: '*.txt', pattern: a}", "the rule reads one file and takes no pattern"),
+        ("file_matches: {path: a, pattern: x, not: [x]}", '"x" is both required and forbidden'),
+        ("file_equals: {path: a}", "the rule needs one content to compare with"),
+        ("file_equals: {path: a, content: x, file: y}", "the rule needs one content to compare with"),
+        ("output_equals: ' '", "an answer that is empty says nothing about an agent"),
+        ("json_path: {path: $.a}", "the rule checks nothing (give at least one of equals, includes, matches, min, max"),
+        ("json_path: {path: '$.a[', equals: 1}", ".json_path.path: not a valid JSONPath"),
+        (
+            "json_path: {path: $.usage.tokens, equals: 1}",
+            ".json_path.path: `$.usage` of a turn's record has no `tokens`",
+        ),
+        ("json_path: {path: $.a, exists: false, equals: 1}", "what must not exist cannot meet anything else"),
+        ("json_path: {path: $.a, min: 2, max: 1}", "max 1 is less than min 2: the rule can never be met"),
+        ("json_path: {path: $.a, count: 0}", "must be at least 1"),
+        ("json_path: {path: $.a, source: report, equals: 1}", ".json_path.source"),
+        ("json_schema: {}", "the rule needs one schema"),
         ("no_premature_stop: []", ".no_premature_stop: must not be empty"),
     ],
 )
@@ -114,6 +132,15 @@ def test_what_holds_when_all_is_well_is_no_failure_rule(item: str) -> None:
     name = item.partition(":")[0]
     report = report_on(item, "failure")
     assert report.startswith(f".{name}: as a failure rule `{name}` would match when all is well (write it as a success")
+
+
+def test_a_path_into_a_file_may_have_the_names_of_the_record() -> None:
+    assert rule("json_path: {source: {file: a.json}, path: $.usage.tokens, equals: 1}").files_read == ("a.json",)
+
+
+@pytest.mark.parametrize("item", ["json_path: {path: $.a, exists: false}", "file_matches: {path: a, not: [x]}"])
+def test_a_failure_rule_may_not_ask_for_absence(item: str) -> None:
+    assert "in a failure rule would match when" in report_on(item, "failure")
 
 
 @pytest.mark.parametrize("body", [{"expected": []}, {"forbidden": []}])

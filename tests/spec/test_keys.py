@@ -88,6 +88,7 @@ ACCEPTED_BY_CASES = {
     "expect": PROMPT
     + "expect: {must_contain: [a], must_not_contain: [b], files_exist: [c], files_not_exist: [d],"
     + " file_contains: [{path: e, content: f}]}\n",
+    "expect.golden_file": PROMPT + "expect: {golden_file: x}\n",
     "judge none": PROMPT + "judge: {type: none}\n",
     "output_contains": RULE % "output_contains: {all: [a], any: [b], not: [c]}",
     "output_matches": RULE % "output_matches: {all: [a], any: [b], not: [c]}",
@@ -104,7 +105,6 @@ ACCEPTED_BY_CASES = {
 LATER_IN_CASES = {
     "user_simulator": (PROMPT + "user_simulator: {scenario: x}\n", "user_simulator"),
     "turns.respond": ("input: {turns: [{role: user, respond: x}]}\n", "simulated user"),
-    "expect.golden_file": (PROMPT + "expect: {golden_file: x}\n", "golden_file"),
     "judges": (PROMPT + "judges: []\n", "judges"),
     "mcp": (PROMPT + "mcp: {servers: []}\n", "mcp"),
     **{f"judge.type {name}": (PROMPT + f"judge: {{type: {name}}}\n", name) for name in ("script", "agent_judge")},

@@ -1,0 +1,147 @@
+"""Files of the suite that a case is held against (`golden_file`, `file_equals`, `json_schema`): read when it is loaded.
+
+What they say goes into the case, so that a saved trial holds all that it is judged by. None of them may come into a
+workspace or a skill: the agent could read what is checked.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from skillup.errors import Fault
+from skillup.loading.document import Document, KeyPath
+from skillup.loading.paths import Ground
+from skillup.spec.case import Case
+from skillup.spec.content_rules import SuiteText
+from skillup.spec.json_rules import JsonSchema
+from skillup.spec.jsonschemas import checked_schema
+
+MAX_BYTES = 1024 * 1024
+"""Of one file: more than an expected answer can be, and it is copied into every trial."""
+
+
+@dataclass
+class References:
+    """Reads the files that cases of one suite refer to, each once; `paths` are those that were read, as written."""
+
+    ground: Ground
+    paths: dict[str, Path] = field(default_factory=dict)
+    _texts: dict[str, str] = field(default_factory=dict)
+
+    def filled(self, case: Case, places: tuple[tuple[str, Document, KeyPath], ...]) -> tuple[Case, list[Fault]]:
+        """The case with the texts of its files, and what is wrong with them.
+
+        `places` says for `expect` and `judge` which document, and where in it, holds them.
+        """
+        faults: list[Fault] = []
+        update = {}
+        for name, document, at in places:
+            written = getattr(case, name)
+            if written is not None:
+                made = self._filled(written, document, at, faults)
+                if made is not written:
+                    update[name] = made
+        return (case.model_copy(update=update) if update else case), faults
+
+    def named_by(self, case: Case) -> list[Path]:
+        """The files that a case with its texts filled in was given."""
+        return [self.paths[written] for written in dict.fromkeys(_written_in(case)) if written in self.paths]
+
+    def _filled(self, value: Any, document: Document, at: KeyPath, faults: list[Fault]) -> Any:
+        if isinstance(value, SuiteText):
+            return self._read(value, document, at, faults)
+        if isinstance(value, JsonSchema) and value.file is not None:
+            place = (*at, "schema") if (*at, "schema") in document.marks else (*at, "file")
+            file = self._read(value.file, document, place, faults)
+            if file.text is not None:
+                faults += _schema_faults(file, document, place)
+            return value.model_copy(update={"file": file})
+        if isinstance(value, BaseModel):
+            update = {}
+            for name in type(value).model_fields:
+                inner = getattr(value, name)
+                alias = type(value).model_fields[name].alias or name
+                made = self._filled(inner, document, (*at, alias), faults)
+                if made is not inner:
+                    update[name] = made
+            return value.model_copy(update=update) if update else value
+        if isinstance(value, tuple):
+            items = [self._filled(inner, document, (*at, index), faults) for index, inner in enumerate(value)]
+            changed = any(made is not inner for made, inner in zip(items, value, strict=True))
+            return tuple(items) if changed else value
+        return value
+
+    def _read(self, reference: SuiteText, document: Document, at: KeyPath, faults: list[Fault]) -> SuiteText:
+        if reference.path is None:
+            return reference
+        if reference.text is not None:
+            message = "both a `path` and a `text` are given: which one counts is not clear"
+            faults.append(document.fault(at, message, hint="keep one"))
+            return reference
+        written = reference.path
+        complaint = self.ground.complaint(written)
+        if complaint is None and written not in self._texts:
+            complaint = self._load(written)
+        if complaint:
+            faults.append(document.fault(at, complaint[0], hint=complaint[1]))
+            return reference
+        return SuiteText(path=written, text=self._texts[written])
+
+    def _load(self, written: str) -> tuple[str, str] | None:
+        """Reads a file; message and hint when it cannot be compared with."""
+        path = self.ground.root / written
+        if not path.is_file():
+            what = f"{written} is no file" if path.exists() else f"there is no file {written}"
+            return what, f"paths are relative to {self.ground.root}"
+        try:
+            data = path.read_bytes()[: MAX_BYTES + 1] if path.stat().st_size <= MAX_BYTES else None
+            text = data.decode("utf-8") if data is not None else None
+        except OSError as error:
+            return f"{written} cannot be read: {error.strerror}", ""
+        except UnicodeDecodeError:
+            return f"{written} is no UTF-8 text", "only texts can be compared with"
+        if text is None:
+            return f"{written} has more than {MAX_BYTES:,} bytes", "compare with a smaller text"
+        if not text.strip():
+            return f"{written} is empty, so it says nothing about an agent", ""
+        self._texts[written] = text
+        self.paths[written] = Path(os.path.realpath(path))
+        return None
+
+
+def _written_in(value: Any) -> Iterator[str]:
+    """The paths of all references of a case, or of a part of one."""
+    if isinstance(value, SuiteText):
+        yield from [value.path] if value.path is not None else []
+    elif isinstance(value, Case):
+        yield from (*_written_in(value.expect), *_written_in(value.judge))
+    elif isinstance(value, BaseModel):
+        for name in type(value).model_fields:
+            yield from _written_in(getattr(value, name))
+    elif isinstance(value, tuple):
+        for inner in value:
+            yield from _written_in(inner)
+
+
+def _schema_faults(file: SuiteText, document: Document, at: KeyPath) -> Iterator[Fault]:
+    try:
+        data = json.loads(file.content)
+    except (ValueError, RecursionError) as error:
+        yield document.fault(at, f"{file.path} is not JSON: {error}")
+        return
+    if not isinstance(data, dict):
+        yield document.fault(at, f"{file.path} is no JSON Schema: it holds no mapping")
+        return
+    try:
+        checked_schema(data)
+    except ValueError as error:
+        context = getattr(error, "context", None) or {}
+        message = f"{file.path}: {context.get('problem', error)}"
+        yield document.fault(at, message, hint=context.get("hint", ""))
