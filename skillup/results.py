@@ -173,6 +173,23 @@ class AgentIdentity(Value):
     source: str
 
 
+class CommandRecord(Value):
+    """What a command of a rule did on a copy of the last workspace; `problem` says why it could not be run.
+
+    `output` is both streams together, without its middle when it is long (`cut`). `duration_ms` includes the copying.
+    """
+
+    run: str
+    timeout_seconds: float
+    exit_code: int | None = None
+    signal: int | None = None
+    timed_out: bool = False
+    output: str = ""
+    cut: bool = False
+    duration_ms: int = 0
+    problem: str = ""
+
+
 class TrialRecord(Value):
     """Everything that happened in one trial; the judge reads this, the snapshots and the case, and nothing else.
 
@@ -203,6 +220,7 @@ class TrialRecord(Value):
     hidden_tools: tuple[str, ...] = ()
     artifacts: tuple[str, ...] = ()
     artifact_notes: tuple[str, ...] = ()
+    commands: tuple[CommandRecord, ...] = ()
 
     @model_validator(mode="after")
     def _error_has_a_failure(self) -> Self:

@@ -74,6 +74,7 @@ _SHORT_FORMS: Mapping[str, Schema] = MappingProxyType(
         "Milestone": _TEXT,
         "ToolNotCalled": _TEXT,
         "OutputEquals": _TEXT,
+        "CommandHolds": _TEXT,
         "SuiteText": _TEXT,
         "FilesExist": _TEXTS,
         "FilesNotExist": _TEXTS,
@@ -152,6 +153,8 @@ def _as_written(name: str, field: Schema) -> None:
     if name in _ONE_OR_MORE and field.get("type") == "array":
         full = {key: field.pop(key) for key in ("type", "items", "minItems") if key in field}
         field["anyOf"] = [full, _TEXT]
+    if name == "exit_code" and "anyOf" in field:
+        field["anyOf"].append({"type": "integer", "minimum": 0, "maximum": 255})
     if name == "schema" and "anyOf" in field:
         field["anyOf"].append(_TEXT)
     for choice in field.get("anyOf", ()):

@@ -168,6 +168,10 @@ CASE = "{input: {prompt: x}, judge: {type: rule_based, success: [%s]}}"
         "{json_path: {path: $.a, equals: {b: [1, null]}}}",
         "{json_path: {source: {file: a.json}, path: $.a, min: 1.5}}",
         "{json_schema: {schema: a.json}}",
+        "{command: make}",
+        "{command: {run: make, exit_code: 2}}",
+        "{command: {run: make, exit_code: [0, 5], output: {not: [x]}}}",
+        "{command: {run: make, exit_code: any, output_matches: {any: [x]}}}",
         "{json_schema: {source: {file: a.json}, schema: {type: object}}}",
     ],
 )

@@ -17,6 +17,7 @@ from skillup.modelserver.route import RecordedRequest
 from skillup.results import (
     AgentIdentity,
     Changes,
+    CommandRecord,
     Ending,
     ExecutionMode,
     Failure,
@@ -43,6 +44,7 @@ class Talk:
     waited_seconds: float = 0.0
     workspace: Path | None = None
     skill_files: Mapping[str, str] = field(default_factory=dict)
+    commands: tuple[CommandRecord, ...] = ()
 
     @classmethod
     def impossible(cls, failure: Failure) -> Talk:
@@ -153,6 +155,7 @@ def stamp(moment: datetime) -> str:
 
 def record_trial(task: TrialTask, talk: Talk, started: datetime, seconds: float) -> TrialRecord:
     """The whole trial, for the judge and for whoever looks into it later; `seconds` is how long it took in all."""
+    judging = sum(command.duration_ms for command in talk.commands) / 1000  # commands of rules belong to it
     return TrialRecord(
         case_id=task.case.id,
         title=task.case.title,
@@ -165,13 +168,14 @@ def record_trial(task: TrialTask, talk: Talk, started: datetime, seconds: float)
         skills=tuple(skill.name for skill in task.skills),
         skill_files=dict(talk.skill_files),
         started_at=stamp(started),
-        duration_ms=max(0, round((seconds - talk.waited_seconds) * 1000)),
+        duration_ms=max(0, round((seconds - talk.waited_seconds - judging) * 1000)),
         setup_ms=round(talk.setup_seconds * 1000),
         ending=talk.ending,
         turns=talk.turns,
         turns_total=len(task.turns),
         session_ids=talk.session_ids,
         failures=talk.failures,
+        commands=talk.commands,
         hidden_tools=tuple(sorted(ENGINES[task.agent.engine].hidden_tools)) if task.agent.engine in ENGINES else (),
     )
 

@@ -3,7 +3,8 @@
 A trial gets a root of its own (workspace, engine home), its own address at the loopback model, and its own session.
 Each turn runs in the contract's order: render the message, run the engine, look at the workspace, verify the
 session, ask the gate, take the captures, save. What ends the conversation early is an `Ending`; what makes the trial
-impossible is a `TrialError` and becomes ERROR with its kind. Judging then reads what was saved.
+impossible is a `TrialError` and becomes ERROR with its kind. The commands of rules run at the end, on copies. Judging
+then reads what was saved.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from skillup.environments.snapshot_log import SnapshotLog
 from skillup.environments.workspace import check_workspace, skills_below
 from skillup.errors import TrialError
 from skillup.execution.agents import settings_of
+from skillup.execution.commands import run_commands
 from skillup.execution.ending import after_limit, next_limit, problem_of
 from skillup.execution.grading import grade
 from skillup.execution.record import Talk, record_trial, record_turn, traffic_of, with_artifacts
@@ -163,7 +165,8 @@ def _talk(task: TrialTask, services: Services, folder: TrialFolder, stack: ExitS
     ids = tuple(dict.fromkeys(turn.session_id for turn in turns if turn.session_id))
     names = environment_names(variables)
     files = {skill.name: str(skill_folder(engine, root, skill.name) / "SKILL.md") for skill in task.skills}
-    return Talk(turns, ending, failures, ids, names, setup_seconds, waited, root.workspace, files)
+    commands = run_commands(task, services, root.workspace, ending)
+    return Talk(turns, ending, failures, ids, names, setup_seconds, waited, root.workspace, files, commands)
 
 
 def _converse(place: Place, state: State) -> tuple[tuple[TurnRecord, ...], Ending, tuple[Failure, ...], float]:

@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any
 
 from skillup.judging.change_rules import changed
+from skillup.judging.command_rules import held
 from skillup.judging.course_rules import no_loops, not_too_many, nothing, only_these, tried_on
 from skillup.judging.evidence import Evidence
 from skillup.judging.file_rules import contains, exist, not_exist
@@ -57,6 +58,7 @@ EVALUATORS: Mapping[str, Callable[[Any, Evidence], Outcome]] = MappingProxyType(
         "json_schema": of_shape,
         "workspace_changed": changed,
         "skill_used": used,
+        "command": held,
     }
 )
 

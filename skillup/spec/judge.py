@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from pydantic import model_validator
 
+from skillup.spec.command_rule import CommandHolds
 from skillup.spec.content_rules import FileMatches, OutputEquals, SuiteText
 from skillup.spec.json_rules import JsonPath
 from skillup.spec.problems import fault_at
@@ -127,6 +128,16 @@ class Judge(Spec):
                 hint = "to require it write a success rule with exists: true; to forbid it, `exists: true` here"
                 raise fault_at(
                     "`exists: false` in a failure rule would match when it is absent",
+                    "failure",
+                    index,
+                    item.name,
+                    hint=hint,
+                )
+            printed = (rule.output, rule.output_matches) if isinstance(rule, CommandHolds) else ()
+            if any(wanted is not None and wanted.not_ for wanted in printed):
+                hint = "to forbid texts write `any` there; to require that they are absent write a success rule"
+                raise fault_at(
+                    "`not` in a failure rule would match when the texts are absent",
                     "failure",
                     index,
                     item.name,

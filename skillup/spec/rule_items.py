@@ -20,6 +20,7 @@ from skillup.spec.call_rules import (
     ToolOrder,
     ToolsOnly,
 )
+from skillup.spec.command_rule import CommandHolds
 from skillup.spec.content_rules import FileEquals, FileMatches, OutputEquals
 from skillup.spec.json_rules import JsonPath, JsonSchema
 from skillup.spec.limit_rules import MaxCostUsd, MaxSeconds, MaxTokens
@@ -127,12 +128,6 @@ class ExitCode(Spec):
 class RuleItem(Spec):
     """One item of a list of rules: exactly one rule."""
 
-    later = frozenset(
-        {
-            "command",
-        }
-    )
-
     output_contains: OutputContains | None = None
     output_matches: OutputMatches | None = None
     output_equals: OutputEquals | None = None
@@ -157,6 +152,7 @@ class RuleItem(Spec):
     json_schema: JsonSchema | None = None
     workspace_changed: WorkspaceChanged | None = None
     skill_used: SkillUsed | None = None
+    command: CommandHolds | None = None
     turn_response_contains: TurnResponseContains | None = None
     turn_response_not_contains: TurnResponseNotContains | None = None
     turn_response_matches: TurnResponseMatches | None = None

@@ -9,13 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from skillup.environments.kept import (
-    FILE_LIMIT,
-    MAX_ARTIFACTS,
-    MAX_NOTES,
-    Artifacts,
-    collect_artifacts,
-)
+from skillup.environments.copying import FILE_LIMIT
+from skillup.environments.kept import MAX_ARTIFACTS, MAX_NOTES, Artifacts, collect_artifacts
 from skillup.masking import Masker
 from tests.support import Project
 

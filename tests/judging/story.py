@@ -14,7 +14,16 @@ from skillup.judging.outcome import Outcome
 from skillup.judging.rules import evaluate
 from skillup.loading.yamlfile import parse_yaml
 from skillup.masking import Masker
-from skillup.results import AgentIdentity, Changes, Ending, Failure, TrialRecord, TurnRecord, TurnStatus
+from skillup.results import (
+    AgentIdentity,
+    Changes,
+    CommandRecord,
+    Ending,
+    Failure,
+    TrialRecord,
+    TurnRecord,
+    TurnStatus,
+)
 from skillup.spec.rule_items import RuleItem
 from skillup.spec.rules import Rule
 from skillup.transcript import CallStatus, Message, ToolCall, ToolResult, Usage
@@ -120,6 +129,7 @@ class Story:
         self._failures: tuple[Failure, ...] = ()
         self._hidden: tuple[str, ...] = ()
         self._skills: dict[str, str] = {}
+        self._commands: tuple[CommandRecord, ...] = ()
         self._total: int | None = None
         self._write(files or {})
         self._snapshot = self._look(0)
@@ -245,6 +255,12 @@ class Story:
         self._skills = skills
         return self
 
+    def ran(self, run: str, exit_code: int | None = 0, output: str = "", **more: Any) -> Story:
+        """A command of a rule was run on a copy of the workspace."""
+        made = CommandRecord(run=run, timeout_seconds=60.0, exit_code=exit_code, output=output, **more)
+        self._commands = (*self._commands, made)
+        return self
+
     def evidence(self, *, ignore_case: bool = False) -> Evidence:
         """What the judge gets."""
         self._log.__exit__(None, None, None)
@@ -256,6 +272,7 @@ class Story:
             hidden_tools=self._hidden,
             skills=tuple(self._skills),
             skill_files={name: path for name, path in self._skills.items() if path},
+            commands=self._commands,
         )
         return Evidence(told, SavedSnapshots.load(self.folder), ignore_case=ignore_case)
 

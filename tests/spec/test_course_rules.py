@@ -40,6 +40,8 @@ def report_on(item: str, kind: str = "success") -> str:
         ("max_tokens: 5", "max_tokens: {max: 5, of: total}"),
         ("max_cost_usd: 1", "max_cost_usd: {max: 1.0}"),
         ("max_seconds: 5", "max_seconds: {max: 5.0}"),
+        ("command: make test", "command: {run: make test, exit_code: 0}"),
+        ("command: {run: make, exit_code: 2}", "command: {run: make, exit_code: [2]}"),
         ("tool_order_correct: {expected: [read, write]}", "tool_order: [read, write]"),
         ("tool_order_correct: {expected: [read], mode: exact}", "tool_order: {order: [read], mode: exact}"),
         ("tools_avoided: {forbidden: [bash, write]}", "tool_not_called: {name: [bash, write]}"),
@@ -106,6 +108,16 @@ def test_a_short_form_means_the_long_one(short: str, long: str) -> None:
         ("json_path: {path: $.a, count: 0}", "must be at least 1"),
         ("json_path: {path: $.a, source: report, equals: 1}", ".json_path.source"),
         ("json_schema: {}", "the rule needs one schema"),
+        ("command: ' '", ".command: the text is blank"),
+        ("command: {run: x, turn: 1}", ".command.turn: a command is run once, when the conversation has ended"),
+        ("command: {run: x, exit_code: any}", ".command: the rule checks nothing"),
+        ("command: {run: x, exit_code: []}", ".command.exit_code: no exit code is good"),
+        ("command: {run: x, exit_code: 256}", "must be at most 255"),
+        (
+            "command: {run: x, output: {all: [a], turn: 1}}",
+            ".command.output.turn: this looks at what the command printed",
+        ),
+        ("command: {run: x, timeout_seconds: 0}", "must be greater than 0"),
         ("no_premature_stop: []", ".no_premature_stop: must not be empty"),
     ],
 )
@@ -138,7 +150,15 @@ def test_a_path_into_a_file_may_have_the_names_of_the_record() -> None:
     assert rule("json_path: {source: {file: a.json}, path: $.usage.tokens, equals: 1}").files_read == ("a.json",)
 
 
-@pytest.mark.parametrize("item", ["json_path: {path: $.a, exists: false}", "file_matches: {path: a, not: [x]}"])
+@pytest.mark.parametrize(
+    "item",
+    [
+        "json_path: {path: $.a, exists: false}",
+        "file_matches: {path: a, not: [x]}",
+        "command: {run: x, output: {not: [a]}}",
+        "command: {run: x, output_matches: {any: [b], not: [a]}}",
+    ],
+)
 def test_a_failure_rule_may_not_ask_for_absence(item: str) -> None:
     assert "in a failure rule would match when" in report_on(item, "failure")
 
