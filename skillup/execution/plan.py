@@ -14,6 +14,7 @@ from skillup.execution.agents import agents_of, provider_of, settings_of
 from skillup.execution.obstacles import case_obstacle, credential_obstacle, engine_version, resumes, skill_obstacle
 from skillup.execution.requirements import path_of, unmet
 from skillup.execution.task import Keep, TrialTask
+from skillup.execution.vacuity import vacuity_warnings
 from skillup.loading.paths import shown
 from skillup.results import Failure
 from skillup.spec.agent import Agent, Fallback
@@ -72,6 +73,7 @@ def make_plan(suites: Sequence[Suite], choices: Choices, host: Mapping[str, str]
     versions |= {task.agent.name: task.engine_version for task in tasks if not task.unmet}
     parallelism = choices.parallelism or max(suite.parallelism for suite in suites)
     warnings = [warning for suite in suites for warning in suite.warnings]
+    warnings += vacuity_warnings(suites)
     for suite, agents in zip(suites, agents_by_suite, strict=True):
         warnings += _redirections(suite, agents)
     warnings += [_sharing(agent) for agent in found.values() if agent.shared_home]

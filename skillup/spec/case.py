@@ -118,7 +118,7 @@ class Constraints(Spec):
 class Case(Spec):
     """One scenario. `id` defaults to the file's name, everything else to the suite's defaults."""
 
-    later = frozenset({"judges", "mcp", "user_simulator", "mock_tools", "vacuous_ok"})
+    later = frozenset({"judges", "mcp", "user_simulator", "mock_tools"})
 
     id: CaseId
     title: str = ""
@@ -136,6 +136,7 @@ class Case(Spec):
     ignore_case: Flag | None = None
     collect_artifacts: tuple[ArtifactPath, ...] = ()
     requires: Requires | None = None
+    vacuous_ok: Words | None = None
 
     @property
     def turns(self) -> tuple[Turn, ...]:

@@ -41,6 +41,7 @@ def test_every_addition_of_ours_is_accepted() -> None:
         tags=["a"],
         vars={"city": "Oslo"},
         turn_delay=0.5,
+        vacuous_ok="it is the right thing to do nothing",
         ignore_case=True,
         constraints={"on_limit": "judge"},
         input=turn(
