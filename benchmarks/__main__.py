@@ -1,4 +1,4 @@
-"""Runs the benchmarks that are named, or all: `python -m benchmarks [startup] [validate] [turn] [claude]`."""
+"""Runs the benchmarks that are named, or all: `python -m benchmarks [startup] [validate] [judge] [turn] [claude]`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,15 @@ import platform
 import tempfile
 from pathlib import Path
 
-from benchmarks import claude, startup, turn, validate
+from benchmarks import claude, judge, startup, turn, validate
 
-BENCHMARKS = {"startup": startup.main, "validate": validate.main, "turn": turn.main, "claude": claude.main}
+BENCHMARKS = {
+    "startup": startup.main,
+    "validate": validate.main,
+    "judge": judge.main,
+    "turn": turn.main,
+    "claude": claude.main,
+}
 
 
 def main() -> None:

@@ -48,7 +48,7 @@ OWNERS: Mapping[str, tuple[str, ...]] = {
     "re2": ("spec/values.py",),
     "wcmatch": ("spec/values.py",),
     "http.server": ("modelserver/",),
-    "pydantic_core": ("spec/problems.py", "loading/"),
+    "pydantic_core": ("spec/problems.py", "loading/", "execution/store.py"),
 }
 """Who may import what; a name stands for what is below it, too."""
 

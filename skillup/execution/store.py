@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from skillup.environments.snapshot_log import SavedSnapshots
 from skillup.errors import RunDirectoryError
@@ -46,9 +47,21 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def write_json(path: Path, value: BaseModel | dict[str, Any]) -> None:
-    """Writes a value as readable JSON, atomically."""
-    data = value.model_dump(mode="json", by_alias=True) if isinstance(value, BaseModel) else value
-    write_atomically(path, _json(data, indent=2))
+    """Writes a value as readable JSON, atomically; a file that says the same already is left as it is.
+
+    A trial that is judged again mostly says the same, and waiting for the disk would take longer than judging.
+    """
+    written = _page(value) if isinstance(value, BaseModel) else _json(value, indent=2)
+    if not (path.is_file() and path.stat().st_size == len(written) and path.read_bytes() == written):
+        write_atomically(path, written)
+
+
+def _page(value: BaseModel) -> bytes:
+    """A value as a page of JSON."""
+    try:
+        return value.model_dump_json(indent=2, by_alias=True).encode() + b"\n"
+    except PydanticSerializationError:  # half characters: what was made from outside may hold them
+        return _json(value.model_dump(mode="json", by_alias=True), indent=2)
 
 
 def _json(data: Any, *, indent: int | None = None) -> bytes:

@@ -172,8 +172,8 @@ def _near_miss(path: str, tree: Mapping[str, SavedEntry]) -> str:
     close = next((known for known in tree if known.casefold() == folded), None)
     if close is not None:
         return f" (but {close} is there: the case of the letters differs)"
-    name = PurePosixPath(path).name
-    elsewhere = next((known for known in tree if PurePosixPath(known).name == name), None)
+    name = path.rpartition("/")[2]
+    elsewhere = next((known for known in tree if known.rpartition("/")[2] == name), None)
     return f" (but {elsewhere} is there)" if elsewhere else ""
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar
 
@@ -181,5 +183,12 @@ Whole = StrictInt
 
 def path_matches(path: str, pattern: str) -> bool:
     """Whether a relative POSIX path matches a glob (`*`, `?`, `[…]`, `**`), hidden files included."""
-    flags = glob.GLOBSTAR | glob.DOTGLOB | glob.FORCEUNIX
-    return bool(glob.globmatch(path, pattern, flags=flags))
+    included, excluded = _glob(pattern)
+    return any(one.match(path) for one in included) and not any(one.match(path) for one in excluded)
+
+
+@lru_cache(maxsize=1024)
+def _glob(pattern: str) -> tuple[tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]]:
+    """A glob as regular expressions; made once, because a rule asks about every file of a workspace."""
+    included, excluded = glob.translate(pattern, flags=glob.GLOBSTAR | glob.DOTGLOB | glob.FORCEUNIX)
+    return tuple(map(re.compile, included)), tuple(map(re.compile, excluded))
