@@ -15,6 +15,7 @@ from skillup.builtin_agent.access import (
     api_key,
     base_url,
     hint,
+    remote_tools,
     without_keys,
 )
 from skillup.builtin_agent.arguments import NAME, parser
@@ -22,6 +23,7 @@ from skillup.builtin_agent.client import ModelClient
 from skillup.builtin_agent.faults import ModelError
 from skillup.builtin_agent.loop import (
     INSTRUCTIONS,
+    OTHER_INSTRUCTIONS,
     Events,
     Interrupted,
     Interrupts,
@@ -30,10 +32,12 @@ from skillup.builtin_agent.loop import (
     Turn,
     system_prompt,
 )
+from skillup.builtin_agent.remote import RemoteToolError
 from skillup.builtin_agent.sessions import (
     SessionError,
     SkillError,
     find_skills,
+    read_history,
     resume_session,
     start_session,
 )
@@ -83,7 +87,7 @@ def _ending(arguments: argparse.Namespace, interrupts: Interrupts, events: Event
         return _Ending(2, None, f"{error}\nSee `python -m skillup.builtin_agent --help`.")
     except OutputError as error:
         return _Ending(1, None, str(error))
-    except (MissingKeyError, SessionError, SkillError) as error:
+    except (MissingKeyError, RemoteToolError, SessionError, SkillError) as error:
         kind, message = error.kind, str(error)
     except ModelError as error:
         kind, status, message = error.kind, error.status, f"{error}{hint(APIS[arguments.api], error.kind)}"
@@ -94,7 +98,7 @@ def _ending(arguments: argparse.Namespace, interrupts: Interrupts, events: Event
 
 
 def _turn(arguments: argparse.Namespace, interrupts: Interrupts, events: Events, progress: Progress) -> str:
-    instructions = INSTRUCTIONS if arguments.system_prompt_file is None else _text(arguments.system_prompt_file)
+    chosen = None if arguments.system_prompt_file is None else _text(arguments.system_prompt_file)
     api = APIS[arguments.api]
     address = base_url(api)
     cwd = _cwd()
@@ -103,29 +107,47 @@ def _turn(arguments: argparse.Namespace, interrupts: Interrupts, events: Events,
     home: Path = cwd / arguments.home
     skills = find_skills(home)
     resumed: str | None = arguments.resume
-    session = resume_session(home, resumed) if resumed else start_session(home, arguments.session_id)
+    if resumed:
+        session = resume_session(home, resumed)
+    else:
+        before = read_history(cwd / arguments.history) if arguments.history else ()
+        session = start_session(home, arguments.session_id, before)
+    toolbox = _toolbox(arguments, cwd, interrupts)
     events.emit(
         "session",
         session_id=session.session_id,
         resumed=session.resumed,
         model=arguments.model,
         cwd=str(cwd),
-        tools=[tool["name"] for tool in TOOLS],
+        tools=[tool["name"] for tool in toolbox.offers],
         skills=[skill.name for skill in skills],
         version=__version__,
     )
     turn = Turn(
         session=session,
         client=ModelClient(api, address, key, arguments.timeout, f"{NAME}/{__version__}"),
-        toolbox=Toolbox(cwd, without_keys(), interrupts.held),
+        toolbox=toolbox,
         events=events,
         progress=progress,
         model=arguments.model,
-        system=system_prompt(instructions, cwd, skills),
+        system=system_prompt(chosen or _instructions(toolbox), cwd if toolbox.own else None, skills),
         max_steps=arguments.max_steps,
         max_retries=arguments.max_retries,
     )
     return turn.run(prompt)
+
+
+def _toolbox(arguments: argparse.Namespace, cwd: Path, interrupts: Interrupts) -> Toolbox:
+    """Its own tools where nobody else answers any, else those that it is told to offer besides."""
+    remote = remote_tools(arguments.timeout)
+    every = () if remote else tuple(tool["name"] for tool in TOOLS)
+    own = every if arguments.tools is None else arguments.tools
+    return Toolbox(cwd, without_keys(), interrupts.held, own, remote)
+
+
+def _instructions(toolbox: Toolbox) -> str:
+    usual = [tool["name"] for tool in toolbox.offers] == [tool["name"] for tool in TOOLS] and toolbox.remote is None
+    return INSTRUCTIONS if usual else OTHER_INSTRUCTIONS
 
 
 def _emit_end(events: Events, progress: Progress, reason: str, error: dict[str, object] | None) -> None:

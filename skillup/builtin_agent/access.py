@@ -8,8 +8,12 @@ from types import MappingProxyType
 from skillup.builtin_agent.anthropic import Messages
 from skillup.builtin_agent.client import ModelApi
 from skillup.builtin_agent.openai_chat import ChatCompletions
+from skillup.builtin_agent.remote import RemoteTools
 
 APIS: Mapping[str, ModelApi] = MappingProxyType({"anthropic": Messages(), "openai_chat": ChatCompletions()})
+
+TOOLS_VARIABLE = "BUILTIN_AGENT_TOOLS_URL"
+"""The address of tools that somebody else answers."""
 
 
 class InvocationError(Exception):
@@ -58,8 +62,18 @@ def api_key(api: ModelApi) -> str:
 
 def without_keys() -> dict[str, str]:
     """The environment for commands: what the model makes up, or is told by a file, cannot carry a key away."""
-    keys = {api.key_variable for api in APIS.values()}
-    return {name: value for name, value in os.environ.items() if name not in keys}
+    kept = {TOOLS_VARIABLE, *(api.key_variable for api in APIS.values())}
+    return {name: value for name, value in os.environ.items() if name not in kept}
+
+
+def remote_tools(idle_seconds: float) -> RemoteTools | None:
+    """The tools that somebody else answers, if the environment names their address.
+
+    Raises:
+        RemoteToolError: they cannot be had.
+    """
+    url = os.environ.get(TOOLS_VARIABLE)
+    return RemoteTools.listed(url, idle_seconds) if url else None
 
 
 def hint(api: ModelApi, kind: str) -> str:

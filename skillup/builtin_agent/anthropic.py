@@ -57,8 +57,8 @@ class Messages:
             "max_tokens": MAX_TOKENS,
             "system": request.system,
             "messages": request.messages,
-            "tools": request.tools,
             "stream": True,
+            **({"tools": request.tools} if request.tools else {}),
         }
 
     def streamed(self, events: Iterator[bytes]) -> Reply:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from skillup import __version__
 from skillup.builtin_agent.access import APIS
+from skillup.builtin_agent.tools import TOOLS
 
 NAME = "skillup-builtin-agent"
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE | re.ASCII)
@@ -28,6 +29,10 @@ def parser() -> argparse.ArgumentParser:
     session.add_argument("--resume", type=_uuid, metavar="UUID", help="go on with this session")
     known.add_argument("--max-steps", type=_at_least_1, default=20, metavar="N", help="model replies (20)")
     known.add_argument("--max-retries", type=_at_least_0, default=2, metavar="N", help="for each reply (2)")
+    known.add_argument(
+        "--tools", type=_own_tools, metavar="NAMES", help="which of its own tools, as bash,read; empty for none (all)"
+    )
+    known.add_argument("--history", type=Path, metavar="FILE", help="what was said before a new session begins")
     known.add_argument("--system-prompt-file", type=Path, metavar="FILE", help="replaces the built-in instructions")
     known.add_argument(
         "--timeout",
@@ -37,6 +42,15 @@ def parser() -> argparse.ArgumentParser:
         help="longest silence of the model (300)",
     )
     return known
+
+
+def _own_tools(text: str) -> tuple[str, ...]:
+    known = [tool["name"] for tool in TOOLS]
+    names = tuple(name for name in text.split(",") if name)
+    for name in names:
+        if name not in known:
+            raise argparse.ArgumentTypeError(f"there is no tool {name!r}; there are {', '.join(known)}")
+    return names
 
 
 def _uuid(text: str) -> str:

@@ -15,7 +15,7 @@ from skillup.builtin_agent.client import ModelClient, Request
 from skillup.builtin_agent.faults import ModelError
 from skillup.builtin_agent.replies import Reply, Usage
 from skillup.builtin_agent.sessions import INTERRUPTED, Session, Skill
-from skillup.builtin_agent.tools import TOOLS, Toolbox, ToolResult
+from skillup.builtin_agent.tools import Toolbox, ToolResult
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # The first wait is below what anybody notices, the third is long enough for a server to come back.
@@ -25,6 +25,11 @@ LONGEST_RETRY_SECONDS = 30.0
 INSTRUCTIONS = """\
 You are a coding agent. You work on files and run commands with the tools bash, read, write and edit.
 Do what the user asks, no more. When you are done, say briefly what you did and what came of it.
+When you need to know something that is missing, ask instead of guessing: the user answers in the next turn.\
+"""
+OTHER_INSTRUCTIONS = """\
+You are an agent. Do what the user asks, no more, with the tools that you have.
+When you are done, say briefly what you did and what came of it.
 When you need to know something that is missing, ask instead of guessing: the user answers in the next turn.\
 """
 SKILLS = """\
@@ -172,6 +177,7 @@ class Turn:
             ModelError: the model gave no usable reply, retries included.
             SessionError: the session cannot be saved.
             OutputError: nobody reads the events.
+            RemoteToolError: nobody answered a tool that is answered elsewhere.
             Interrupted: a signal arrived; the tool that ran is gone.
         """
         with self.events.held():
@@ -189,7 +195,7 @@ class Turn:
         return "max_steps"
 
     def _ask(self) -> Reply:
-        request = Request(self.model, self.system, self.session.messages, TOOLS)
+        request = Request(self.model, self.system, self.session.messages, self.toolbox.offers)
         attempt = 0
         while True:
             with self.events.held():  # its end is where a lost interruption is raised before the long wait
@@ -247,12 +253,14 @@ class Turn:
             self.events.emit("tool_result", id=call_id, status=status, content=result.content)
 
 
-def system_prompt(instructions: str, cwd: Path, skills: tuple[Skill, ...]) -> str:
-    """The system prompt: instructions, the working directory, and the skills if there are any.
+def system_prompt(instructions: str, cwd: Path | None, skills: tuple[Skill, ...]) -> str:
+    """The system prompt: instructions, the working directory where tools work in it, and the skills if there are any.
 
     It holds no date and nothing of the host, so that equal turns send equal requests.
     """
-    parts = [instructions.strip(), f"The working directory is {cwd}; relative paths start there."]
+    parts = [instructions.strip()]
+    if cwd is not None:
+        parts.append(f"The working directory is {cwd}; relative paths start there.")
     if skills:
         lines = [f"- {skill.name}: {skill.description or '(no description)'} (file: {skill.path})" for skill in skills]
         parts.append("\n".join([SKILLS, *lines]))

@@ -46,22 +46,13 @@ class ChatCompletions:
 
     def body(self, request: Request) -> Mapping[str, Any]:
         """The request's JSON. No limit of tokens: its name differs between servers, and all have one of their own."""
+        tools = [{"type": "function", "function": _function(tool)} for tool in request.tools]
         return {
             "model": request.model,
             "messages": [{"role": "system", "content": request.system}, *_messages(request.messages)],
-            "tools": [
-                {
-                    "type": "function",
-                    "function": {
-                        "name": tool["name"],
-                        "description": tool["description"],
-                        "parameters": tool["input_schema"],
-                    },
-                }
-                for tool in request.tools
-            ],
             "stream": True,
             "stream_options": {"include_usage": True},
+            **({"tools": tools} if tools else {}),
         }
 
     def streamed(self, events: Iterator[bytes]) -> Reply:
@@ -177,6 +168,10 @@ def _told(error: object) -> ModelError:
     named = next((str(name) for name in (code, kind) if name), "an error")
     message = f"the model API sent {named} in its answer: {known.get('message')}"
     return ModelError(class_of_status(status, known), message[:MESSAGE_CHARACTERS])
+
+
+def _function(tool: Mapping[str, Any]) -> dict[str, Any]:
+    return {"name": tool["name"], "description": tool["description"], "parameters": tool["input_schema"]}
 
 
 def _messages(history: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:

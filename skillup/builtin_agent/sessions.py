@@ -82,8 +82,8 @@ class Session:
         self.messages = messages
 
 
-def start_session(home: Path, session_id: str) -> Session:
-    """Begin a session under an id that the caller chose; its file appears with the first message.
+def start_session(home: Path, session_id: str, history: tuple[Message, ...] = ()) -> Session:
+    """Begin a session under an id that the caller chose, after what was said before; its file comes with the prompt.
 
     Raises:
         SessionError: the id is already used, another process has the session, or the home cannot be written.
@@ -92,7 +92,7 @@ def start_session(home: Path, session_id: str) -> Session:
     lock = _locked(path)
     if path.exists():
         raise SessionError(f"session id {session_id} is already used; resume it with --resume or choose another id")
-    return Session(path, session_id, resumed=False, messages=(), lock=lock)
+    return Session(path, session_id, resumed=False, messages=history, lock=lock)
 
 
 def resume_session(home: Path, session_id: str) -> Session:
@@ -106,6 +106,22 @@ def resume_session(home: Path, session_id: str) -> Session:
         raise SessionError(f"there is no session {session_id} in {path.parent}; start it with --session-id")
     lock = _locked(path)
     return Session(path, session_id, resumed=True, messages=_closed(_load(path, session_id)), lock=lock)
+
+
+def read_history(path: Path) -> tuple[Message, ...]:
+    """What was said before a session: a JSON list of messages as a session keeps them.
+
+    Raises:
+        SessionError: it cannot be read, or is no such list.
+    """
+    try:
+        messages = json.loads(path.read_text("utf-8"))
+        fault = _messages_fault(messages) if isinstance(messages, list) else "it is no list"
+    except (OSError, ValueError, RecursionError) as error:
+        fault = str(error)
+    if fault:
+        raise SessionError(f"the history {path} cannot be understood: {fault}")
+    return tuple(messages)
 
 
 def _path(home: Path, session_id: str) -> Path:
@@ -148,6 +164,10 @@ def _fault(document: object, session_id: str) -> str | None:
                 return f"it is of session {written}"
         case _:
             return "it needs the members format, session_id and messages"
+    return _messages_fault(messages)
+
+
+def _messages_fault(messages: list[object]) -> str | None:
     for number, message in enumerate(messages):
         match message:
             case {"role": "user" | "assistant", "content": [*blocks]} if all(map(_is_block, blocks)):

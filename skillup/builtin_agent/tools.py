@@ -6,12 +6,14 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from stat import S_ISREG
 from typing import IO, Any
+
+from skillup.builtin_agent.remote import RemoteTools
 
 # What one tool may add to the history, in bytes: enough for a test log, small beside a model's context.
 RESULT_BYTES = 100_000
@@ -73,9 +75,11 @@ class _RefusedError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Toolbox:
-    """Runs calls in one working directory.
+    """Runs calls in one working directory, or lets them be answered elsewhere.
 
     Attributes:
+        own: which of `TOOLS` are offered.
+        remote: tools that somebody else answers; one of the same name takes the place of our own.
         cwd: where relative paths and commands start.
         environment: variables of commands.
         held: within it no interruption is raised, so that a process that was started is also known.
@@ -84,14 +88,29 @@ class Toolbox:
     cwd: Path
     environment: Mapping[str, str]
     held: Callable[[], AbstractContextManager[None]]
+    own: tuple[str, ...] = tuple(tool["name"] for tool in TOOLS)
+    remote: RemoteTools | None = None
+
+    @property
+    def offers(self) -> tuple[Mapping[str, Any], ...]:
+        """The tools that the model is told of."""
+        remote = self.remote.offers if self.remote else ()
+        taken = {tool["name"] for tool in remote}
+        own = (tool for tool in TOOLS if tool["name"] in self.own and tool["name"] not in taken)
+        return (*own, *remote)
 
     def run(self, name: str, arguments: Mapping[str, Any]) -> ToolResult:
         """Run one call; whatever goes wrong is a failed result that says what and why.
 
         A command that is interrupted is killed with its process group before the interruption goes on.
+
+        Raises:
+            RemoteToolError: nobody answered a tool that is answered elsewhere.
         """
+        if self.remote and any(tool["name"] == name for tool in self.remote.offers):
+            return ToolResult(*self.remote.call(name, arguments))
         try:
-            _check(name, arguments)
+            _check(self.offers, name, arguments)
             if name == "bash":
                 return self._bash(arguments["command"], float(arguments.get("timeout", BASH_SECONDS)))
             path = self.cwd / arguments["path"]
@@ -201,10 +220,10 @@ def _keep_open(pipe: IO[bytes]) -> None:
     threading.Thread(target=drain, daemon=True).start()
 
 
-def _check(name: str, arguments: Mapping[str, Any]) -> None:
-    schema = next((tool["input_schema"] for tool in TOOLS if tool["name"] == name), None)
+def _check(offers: Sequence[Mapping[str, Any]], name: str, arguments: Mapping[str, Any]) -> None:
+    schema = next((tool["input_schema"] for tool in offers if tool["name"] == name), None)
     if schema is None:
-        known = ", ".join(tool["name"] for tool in TOOLS)
+        known = ", ".join(tool["name"] for tool in offers) or "none"
         raise _RefusedError(f"there is no such tool; there are {known}")
     for key in schema["required"]:
         if key not in arguments:
