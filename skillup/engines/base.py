@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from pydantic import BaseModel
 
 from skillup.errors import ErrorKind
+from skillup.spec.mocks import HistoryMessage
 from skillup.transcript import Basis, CallStatus, Usage
 
 
@@ -57,6 +58,21 @@ class Provider:
 
 
 @dataclass(frozen=True)
+class Surroundings:
+    """What a case gives beside messages and files, to an engine that `supports` it and to no other.
+
+    Attributes:
+        max_steps: replies of the model that a turn may take.
+        history: the file of what was said before the first turn, as `Engine.history` wrote it.
+        tools_url: where the case's mocked tools are answered; a secret.
+    """
+
+    max_steps: int | None = None
+    history: Path | None = None
+    tools_url: str | None = None
+
+
+@dataclass(frozen=True)
 class TurnRequest:
     """One turn to be run: the message as rendered, the session that it belongs to, and the places.
 
@@ -76,6 +92,7 @@ class TurnRequest:
     credential: str | None = None
     shared: bool = False
     workspace_skills: tuple[Path, ...] = ()
+    around: Surroundings = Surroundings()
 
 
 @dataclass(frozen=True)
@@ -262,6 +279,13 @@ class Engine(Protocol):
     def workspace_skills(self) -> tuple[str, ...]:
         """Folders of the workspace in which it discovers skills that no switch keeps off as a whole."""
 
+    @property
+    def supports(self) -> frozenset[str]:
+        """Keys of a case that not every engine can honour and this one does: see `Case.needs`."""
+
+    def history(self, messages: Sequence[HistoryMessage]) -> str:
+        """What was said before the first turn, as the file that the CLI is given; only with `input.messages`."""
+
     def patience(self, settings: EngineSettings) -> float | None:
         """Seconds that the CLI may go on retrying without progress; None where it gives up by itself."""
 
@@ -299,11 +323,17 @@ class EngineDefaults:
     home_needs_lock = True
     login_files: tuple[str, ...] = ()
     workspace_skills: tuple[str, ...] = ()
+    supports: frozenset[str] = frozenset()
 
     def resumes(self, settings: EngineSettings) -> bool:
         """Always."""
         del settings
         return True
+
+    def history(self, messages: Sequence[HistoryMessage]) -> str:
+        """Nothing: it cannot take up a conversation."""
+        del messages
+        return ""
 
     def patience(self, settings: EngineSettings) -> float | None:
         """None: the CLI gives up by itself."""

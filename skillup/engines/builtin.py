@@ -6,8 +6,9 @@ a session on disk, `--session-id` first and `--resume` after.
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, cast
@@ -33,10 +34,10 @@ from skillup.engines.base import (
 )
 from skillup.engines.lines import parse_object
 from skillup.errors import ERROR_KINDS, ErrorKind
+from skillup.spec.mocks import HistoryMessage
 from skillup.transcript import Usage
 
 DEFAULT_MODEL = "builtin-model"
-
 
 _PACKAGE_ROOT = str(Path(__file__).resolve().parents[2])
 
@@ -75,13 +76,15 @@ class BuiltinSettings(EngineSettings):
     """`settings:` of a builtin profile.
 
     `api`: what the model speaks. `max_steps`: replies of the model in one turn. `max_retries`: repeats of a failed
-    request. Without `sessions` it is an agent that cannot resume one, to try out what the fallback does with a case.
+    request. `tools`: which of its own tools it offers; by default all, and none beside mocked ones. Without `sessions`
+    it is an agent that cannot resume one, to try out what the fallback does with a case.
     """
 
     api: Literal["anthropic", "openai_chat"] = "anthropic"
     max_steps: int = Field(20, ge=1, le=1000)
     max_retries: int = Field(2, ge=0, le=10)
     sessions: bool = True
+    tools: tuple[Literal["bash", "read", "write", "edit"], ...] | None = None
 
 
 class Builtin(EngineDefaults):
@@ -96,6 +99,7 @@ class Builtin(EngineDefaults):
     home_folder = ".skillup-agent"
     home_needs_lock = False  # it locks each session itself, and keeps nothing else
     skills_folder = ".skillup-agent/skills"
+    supports = frozenset({"mock_tools", "input.messages", "constraints.max_steps"})
 
     def resumes(self, settings: EngineSettings) -> bool:
         """Unless the settings say no."""
@@ -110,16 +114,23 @@ class Builtin(EngineDefaults):
         del settings
         return (*_START, "--version")
 
+    def history(self, messages: Sequence[HistoryMessage]) -> str:
+        """What was said before the first turn, as the agent keeps a session."""
+        return json.dumps(_history(messages))
+
     def invocation(self, request: TurnRequest) -> Invocation:
         """How to run this turn."""
-        settings = cast("BuiltinSettings", request.settings)
+        settings, around = cast("BuiltinSettings", request.settings), request.around
         argv = (
             *_START,
             *("--home", str(request.home)),
             *("--api", settings.api),
             *("--model", request.endpoint.model or DEFAULT_MODEL),
             *("--resume" if request.session.started else "--session-id", str(request.session.id)),
-            *("--max-steps", str(settings.max_steps), "--max-retries", str(settings.max_retries)),
+            *("--max-steps", str(around.max_steps or settings.max_steps)),
+            *("--max-retries", str(settings.max_retries)),
+            *(("--tools", ",".join(settings.tools)) if settings.tools is not None else ()),
+            *(("--history", str(around.history)) if around.history and not request.session.started else ()),
         )
         env: dict[str, str] = {}
         provider = self.provider(settings)
@@ -129,6 +140,8 @@ class Builtin(EngineDefaults):
             env[address] = request.endpoint.base_url + version
         if request.endpoint.scripted:
             env[key] = "loopback-not-a-secret"
+        if around.tools_url:
+            env["BUILTIN_AGENT_TOOLS_URL"] = around.tools_url
         return Invocation(argv=argv, env=env, stdin=request.prompt)
 
     def policy(self, request: TurnRequest) -> dict[str, str]:
@@ -159,6 +172,30 @@ class Builtin(EngineDefaults):
             return EngineFault("crash", f"the built-in agent exited with {exit_code} before it answered: {last}")
         said = "no end event" if stdout.strip() else "nothing"
         return EngineFault("output", f"the built-in agent exited with 0 and printed {said}: {last}")
+
+
+def _history(messages: Sequence[HistoryMessage]) -> list[dict[str, Any]]:
+    """Messages in the agent's own form: roles alternate, and every call has its result in the message after it."""
+    made: list[dict[str, Any]] = []
+
+    def add(role: str, blocks: list[dict[str, Any]]) -> None:
+        if made and made[-1]["role"] == role:
+            made[-1]["content"] += blocks
+        elif blocks:
+            made.append({"role": role, "content": blocks})
+
+    calls = 0
+    for message in messages:
+        add(message.role, [{"type": "text", "text": message.content}] if message.content is not None else [])
+        results = []
+        for call in message.calls:
+            calls += 1
+            add("assistant", [{"type": "tool_use", "id": f"call_{calls}", "name": call.name, "input": call.args}])
+            result = {"type": "tool_result", "tool_use_id": f"call_{calls}", "content": call.content}
+            results.append({**result, "is_error": True} if call.failed else result)
+        if results:
+            add("user", results)
+    return made
 
 
 def _meaning(event: dict[str, Any], workspace: Path) -> tuple[Event, ...]:

@@ -106,6 +106,11 @@ def case_obstacle(case: Case, agent: Agent, engine: Engine, fallback: Fallback |
     if agent.model.scripted and case.script is None:
         message = f"the model is scripted, but the case {case.id} has no `script`"
         return _obstacle("setup", message, "add a script, or choose a real model with --model")
+    unsupported = [key for key in case.needs if key not in engine.supports]
+    if unsupported:
+        able = ", ".join(name for name, other in ENGINES.items() if other.supports >= set(unsupported))
+        message = f"{engine.name} cannot do what {' and '.join(unsupported)} of {case.id} asks for"
+        return _obstacle("setup", message, f"run the case on {able}, or give the agent real tools and turns instead")
     for names in (names for rule in case.success_rules for names in rule.needed_calls):
         if set(names) <= engine.hidden_tools:
             tools = ", ".join(names)

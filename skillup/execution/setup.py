@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from skillup.engines import ENGINES
-from skillup.engines.base import Endpoint, Engine, Provider
+from skillup.engines.base import Endpoint, Engine, Provider, Surroundings
 from skillup.environments.git import WorkspaceGit
 from skillup.environments.host import TrialRoot, child_variables
 from skillup.environments.process import Command, Ended
@@ -25,6 +26,7 @@ from skillup.environments.workspace import (
 )
 from skillup.errors import Cancelled, TrialError
 from skillup.execution.agents import host_home
+from skillup.execution.mocks import MockedTools
 from skillup.execution.task import Services, TrialTask
 from skillup.modelserver.route import Route
 from skillup.modelserver.scripted import ScriptedSource
@@ -118,6 +120,31 @@ def open_route(task: TrialTask, services: Services, root: TrialRoot) -> Iterator
         raise TrialError("environment", message, phase="setup") from error
     try:
         yield route
+    finally:
+        services.models().close_route(route)
+
+
+@contextmanager
+def open_surroundings(task: TrialTask, services: Services, engine: Engine, root: TrialRoot) -> Iterator[Surroundings]:
+    """The mocked tools of the case, where they are answered, and what was said before its first turn.
+
+    Raises:
+        TrialError: `environment`, nothing can be answered on 127.0.0.1.
+    """
+    case, history = task.case, None
+    if case.input.history:
+        history = root.scratch / "history.json"
+        history.write_text(engine.history(case.input.history), encoding="utf-8")
+    around = Surroundings(case.constraints.max_steps, history)
+    if not case.mock_tools:
+        yield around
+        return
+    try:
+        route = services.models().open_tools(MockedTools(case.mock_tools), workspace=root.workspace)
+    except OSError as error:
+        raise TrialError("environment", f"mocked tools need a port of 127.0.0.1: {error}", phase="setup") from error
+    try:
+        yield replace(around, tools_url=route.base_url)
     finally:
         services.models().close_route(route)
 

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from skillup.engines import ENGINES
-from skillup.engines.base import Endpoint, Engine, EngineSettings, Session, TurnRequest
+from skillup.engines.base import Endpoint, Engine, EngineSettings, Session, Surroundings, TurnRequest
 from skillup.environments.host import TrialRoot, open_trial_root
 from skillup.environments.kept import keep_workspace
 from skillup.environments.snapshot import Snapshot, diff, take
@@ -37,6 +37,7 @@ from skillup.execution.setup import (
     engine_home,
     environment_names,
     open_route,
+    open_surroundings,
     prepare,
     running_as_root,
     secrets_of,
@@ -110,6 +111,7 @@ class Place:
     variables: Mapping[str, str]
     log: SnapshotLog
     skills: tuple[Path, ...]
+    around: Surroundings
 
 
 @dataclass(frozen=True)
@@ -146,6 +148,7 @@ def _talk(task: TrialTask, services: Services, folder: TrialFolder, stack: ExitS
     settings = settings_of(task.agent)
     variables = prepare(task, services, engine, root)
     route = stack.enter_context(open_route(task, services, root))
+    around = stack.enter_context(open_surroundings(task, services, engine, root))
     log = stack.enter_context(SnapshotLog(folder.path, folder.masker.data, wanted_paths(task)))
     try:
         snapshot = take(root.workspace, keep=log.keep, wanted=log.wanted)
@@ -154,7 +157,7 @@ def _talk(task: TrialTask, services: Services, folder: TrialFolder, stack: ExitS
     log.save(0, snapshot)
     skills = skills_below(root.workspace, engine.workspace_skills)
     home, endpoint = engine_home(task, engine, root), endpoint_of(task, route)
-    place = Place(task, services, folder, root, home, engine, settings, endpoint, route, variables, log, skills)
+    place = Place(task, services, folder, root, home, engine, settings, endpoint, route, variables, log, skills, around)
     session = Session(str(uuid.uuid4()) if engine.assigns_session_id else None)
     seconds = task.case.constraints.timeout_seconds or DEFAULT_CASE_SECONDS
     state = State(session, dict(task.case.vars), snapshot, seconds, Usage())
@@ -210,6 +213,7 @@ def _play(place: Place, number: int, turn: Turn, state: State) -> Step:
             credential_of(place.task, place.engine.provider(place.settings)),
             place.task.agent.shared_home is not None,
             place.skills,
+            place.around,
         )
         with home_of_its_own(place.task.agent, place.engine, place.services) as waited:
             outcome = run_turn(

@@ -116,7 +116,7 @@ def run_turn(
         raise Cancelled
     bound = request.session.id
     strangers = tuple(reported for reported in reader.stream.session_ids if bound is not None and reported != bound)
-    outcome = _outcome(engine, reader.stream, ended, before, files, limit=limit)
+    outcome = _outcome(engine, request, reader.stream, ended, before, files=files, limit=limit)
     return replace(outcome, strangers=strangers)
 
 
@@ -203,7 +203,14 @@ class _StreamReader:
 
 
 def _outcome(
-    engine: Engine, stream: TurnStream, ended: Ended, before: _Doing, files: TurnFiles, *, limit: Limit
+    engine: Engine,
+    request: TurnRequest,
+    stream: TurnStream,
+    ended: Ended,
+    before: _Doing,
+    *,
+    files: TurnFiles,
+    limit: Limit,
 ) -> TurnOutcome:
     tail = _end_of(files.stderr) or _end_of(files.stdout)
     finished = stream.finished
@@ -217,7 +224,8 @@ def _outcome(
         fault = engine.explain(ended.exit_code, ended.signal, _end_of(files.stdout), _end_of(files.stderr))
         return TurnOutcome(stream, ended, fault, None, at_work=True, tail=tail)
     if finished.limit:
-        key = f"settings.max_{finished.limit} of the agent"
+        by_case = finished.limit == "steps" and request.around.max_steps is not None
+        key = "constraints.max_steps" if by_case else f"settings.max_{finished.limit} of the agent"
         own = Limit(ended.duration_seconds, finished.limit, "the CLI's own limit", key)
         return TurnOutcome(stream, ended, None, own, at_work=True, tail=tail)
     return TurnOutcome(stream, ended, stream.fault, None, at_work=True, tail=tail)

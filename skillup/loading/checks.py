@@ -180,7 +180,11 @@ def _templates(case: Case, document: Document) -> Iterator[Fault]:
         for capture in turn.capture:
             later.setdefault(capture.variable, number)
     for index, turn in enumerate(case.turns):
-        place: KeyPath = ("input", "prompt") if case.input.prompt else ("input", "turns", index, "content")
+        place: KeyPath = ("input", "turns", index, "content")
+        if not case.input.turns:
+            place = (
+                ("input", "prompt") if case.input.prompt else ("input", "messages", len(case.input.history), "content")
+            )
         for name in placeholders(turn.content):
             if name in known:
                 continue

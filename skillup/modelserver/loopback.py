@@ -21,7 +21,8 @@ from skillup.modelserver.openai_chat import OpenAIChat
 from skillup.modelserver.openai_responses import OpenAIResponses
 from skillup.modelserver.protocol import BadRequestError, WireProtocol
 from skillup.modelserver.route import RecordedRequest, Route
-from skillup.modelserver.source import Answer, JsonObject
+from skillup.modelserver.source import Answer, JsonObject, Source
+from skillup.modelserver.tool_service import ToolService, exchange
 
 PROTOCOLS: Final[tuple[WireProtocol, ...]] = (AnthropicMessages(), OpenAIResponses(), OpenAIChat())
 """Every protocol that the server speaks; a request goes to the first that serves its path."""
@@ -142,13 +143,27 @@ class _Handler(BaseHTTPRequestHandler):
         else:
             if route is None:
                 delivery.json(404, protocol.error_body(404, _NO_ROUTE))
-            elif self.command != "POST" or not protocol.serves(path):
+            elif self.command == "POST" and route.tools is not None:
+                self._use_tool(route.tools, path, content, delivery)
+            elif self.command != "POST" or route.source is None or not protocol.serves(path):
                 route.record(RecordedRequest.now(self.command, path, "no such path"))
                 delivery.json(404, protocol.error_body(404, f"no such path: {self.command} {path}"))
             else:
-                self._exchange(route, path, content, delivery, protocol)
+                self._exchange(route, route.source, path, content, delivery=delivery, protocol=protocol)
 
-    def _exchange(self, route: Route, path: str, content: bytes, delivery: Delivery, protocol: WireProtocol) -> None:
+    def _use_tool(self, tools: ToolService, path: str, content: bytes, delivery: Delivery) -> None:
+        try:
+            answer = exchange(tools, path, _object(content))
+        except BadRequestError as error:
+            delivery.json(400, {"error": str(error)})
+        except Exception as error:  # noqa: BLE001 - a bug of ours must not look like a tool's error
+            delivery.json(500, {"error": f"internal error of the tool service: {error!r}"})
+        else:
+            delivery.json(200, answer)
+
+    def _exchange(
+        self, route: Route, source: Source, path: str, content: bytes, *, delivery: Delivery, protocol: WireProtocol
+    ) -> None:
         body: JsonObject | None = None
         try:
             body = _object(content)
@@ -163,7 +178,7 @@ class _Handler(BaseHTTPRequestHandler):
             delivery.json(200, side or {})
             return
         try:
-            answer = route.source.answer(conversation, route)
+            answer = source.answer(conversation, route)
         except Exception as error:  # noqa: BLE001 - a bug of ours must not look like a silent provider
             reason = f"internal error of the model server: {error!r}"
             route.record(RecordedRequest.now("POST", path, reason, body=body))

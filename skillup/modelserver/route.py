@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from skillup.modelserver.source import Answer, Fault, JsonObject, Source
+from skillup.modelserver.tool_service import ToolService
 
 _PREFIX_BYTES = 16
 """Randomness of a prefix: nobody on this machine guesses another trial's address."""
@@ -50,11 +51,15 @@ class RecordedRequest:
 
 @dataclass(eq=False)
 class Route:
-    """One trial's base address and the requests that came by it. Safe for many threads."""
+    """One trial's base address and the requests that came by it. Safe for many threads.
+
+    It leads to a model (`source`) or to tools, never to both.
+    """
 
     origin: str
-    source: Source
+    source: Source | None
     workspace: Path
+    tools: ToolService | None = None
     prefix: str = field(default_factory=lambda: secrets.token_urlsafe(_PREFIX_BYTES))
     closed: threading.Event = field(default_factory=threading.Event)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)

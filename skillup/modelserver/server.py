@@ -11,6 +11,7 @@ from typing import Final, Self
 from skillup.modelserver.loopback import LoopbackHttp
 from skillup.modelserver.route import RecordedRequest, Route
 from skillup.modelserver.source import Source
+from skillup.modelserver.tool_service import ToolService
 
 _POLL_SECONDS: Final = 0.1
 """How long `close` waits for the accepting thread at most; ten wake-ups a second cost nothing that shows."""
@@ -88,7 +89,17 @@ class ModelServer:
         Raises:
             RuntimeError: the server does not run.
         """
-        route = Route(f"http://127.0.0.1:{self.port}", source, workspace)
+        return self._open(Route(f"http://127.0.0.1:{self.port}", source, workspace))
+
+    def open_tools(self, tools: ToolService, *, workspace: Path) -> Route:
+        """A new address at which the agent of a trial finds these tools, and no model.
+
+        Raises:
+            RuntimeError: the server does not run.
+        """
+        return self._open(Route(f"http://127.0.0.1:{self.port}", None, workspace, tools))
+
+    def _open(self, route: Route) -> Route:
         with self._lock:
             self._routes[route.prefix] = route
         return route

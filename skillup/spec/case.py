@@ -14,6 +14,7 @@ from pydantic import AfterValidator, model_validator
 
 from skillup.spec.git import Git
 from skillup.spec.judge import Expect, Judge
+from skillup.spec.mocks import MockTools
 from skillup.spec.problems import fault_at, quoted
 from skillup.spec.requires import Requires
 from skillup.spec.rules import Rule
@@ -108,17 +109,18 @@ class Context(Spec):
 class Constraints(Spec):
     """Limits of the case; `on_limit` says what reaching one means (see docs/cases.md)."""
 
-    later = frozenset({"max_cost_usd", "max_tokens", "max_steps"})
+    later = frozenset({"max_cost_usd", "max_tokens"})
 
     timeout_seconds: LimitSeconds = None
     max_turns: LimitCount = None
+    max_steps: LimitCount = None
     on_limit: Literal["fail", "judge", "error"] | None = None
 
 
 class Case(Spec):
     """One scenario. `id` defaults to the file's name, everything else to the suite's defaults."""
 
-    later = frozenset({"judges", "mcp", "user_simulator", "mock_tools"})
+    later = frozenset({"judges", "mcp", "user_simulator"})
 
     id: CaseId
     title: str = ""
@@ -131,6 +133,7 @@ class Case(Spec):
     constraints: Constraints = Constraints()
     expect: Expect = Expect()
     judge: Judge | None = None
+    mock_tools: MockTools = ()
     script: Script | None = None
     turn_delay: Delay | None = None
     ignore_case: Flag | None = None
@@ -140,10 +143,18 @@ class Case(Spec):
 
     @property
     def turns(self) -> tuple[Turn, ...]:
-        """The user's messages; a prompt is one."""
-        if self.input.prompt is not None:
-            return (Turn(content=self.input.prompt, slash_command=self.input.slash_command),)
-        return self.input.turns
+        """The user's messages that are sent; a prompt is one."""
+        return self.input.asked
+
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """Keys of this case that only some engines can honour."""
+        asked = (
+            ("mock_tools", bool(self.mock_tools)),
+            ("input.messages", bool(self.input.history)),
+            ("constraints.max_steps", self.constraints.max_steps is not None),
+        )
+        return tuple(key for key, given in asked if given)
 
     @property
     def failure_rules(self) -> tuple[Rule, ...]:

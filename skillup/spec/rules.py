@@ -129,7 +129,7 @@ class Count(Spec):
         return self
 
 
-def _check_patterns(arguments: Any, *at: str | int) -> None:
+def check_patterns(arguments: Any, *at: str | int) -> None:
     """Argument values of the form `{matches: PATTERN}` must be valid patterns."""
     if isinstance(arguments, dict):
         if set(arguments) == {"matches"} and isinstance(arguments["matches"], str):
@@ -139,10 +139,10 @@ def _check_patterns(arguments: Any, *at: str | int) -> None:
                 raise fault_at(str(error), *at, "matches") from None
             return
         for key, inner in arguments.items():
-            _check_patterns(inner, *at, key)
+            check_patterns(inner, *at, key)
     elif isinstance(arguments, list):
         for index, inner in enumerate(arguments):
-            _check_patterns(inner, *at, index)
+            check_patterns(inner, *at, index)
 
 
 class CallPattern(Spec):
@@ -164,8 +164,8 @@ class CallPattern(Spec):
 
     @model_validator(mode="after")
     def _patterns(self) -> Self:
-        _check_patterns(self.args, "args")
-        _check_patterns(self.raw_args, "raw_args")
+        check_patterns(self.args, "args")
+        check_patterns(self.raw_args, "raw_args")
         return self
 
 

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from skillup.errors import Fault
 from skillup.spec.agent import EnvironmentName, Fallback, ModelChoice
-from skillup.spec.case import Case, Constraints
+from skillup.spec.case import Case
 from skillup.spec.judge import Expect, Judge
 from skillup.spec.requires import Requires
 from skillup.spec.values import (
@@ -170,10 +170,12 @@ def with_defaults(case: Case, defaults: CaseDefaults, judge: Judge | None, requi
     limits = case.constraints
     return case.model_copy(
         update={
-            "constraints": Constraints(
-                timeout_seconds=limits.timeout_seconds or defaults.timeout_seconds,
-                max_turns=limits.max_turns or defaults.max_turns,
-                on_limit=limits.on_limit or defaults.on_limit,
+            "constraints": limits.model_copy(
+                update={
+                    "timeout_seconds": limits.timeout_seconds or defaults.timeout_seconds,
+                    "max_turns": limits.max_turns or defaults.max_turns,
+                    "on_limit": limits.on_limit or defaults.on_limit,
+                }
             ),
             "expect": case.expect.merged_over(defaults.expect),
             "judge": case.judge or judge,

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, model_validator
 
 from skillup.spec.jsonpath import checked_path
+from skillup.spec.mocks import HistoryMessage, check_history
 from skillup.spec.problems import fault_at, quoted
 from skillup.spec.rules import refuse_contradiction
 from skillup.spec.values import Delay, Flag, LimitSeconds, Message, Pattern, Spec, Text, compile_pattern
@@ -124,10 +125,9 @@ class Turn(Spec):
 
 
 class Input(Spec):
-    """`prompt`, or `turns`; a prompt is a conversation of one turn."""
+    """`prompt`, or `turns`; a prompt is a conversation of one turn. `messages` is what was said before."""
 
-    later = frozenset({"messages"})
-
+    messages: tuple[HistoryMessage, ...] = ()
     prompt: Message | None = None
     turns: tuple[Turn, ...] = ()
     slash_command: Flag = False
@@ -137,9 +137,25 @@ class Input(Spec):
         if self.prompt is not None and self.turns:
             hint = "a prompt is a conversation of one turn: keep one of the two"
             raise fault_at("both `prompt` and `turns` are given", hint=hint)
-        if self.prompt is None and not self.turns:
+        if self.messages:
+            check_history(self.messages, goes_on=self.prompt is not None or bool(self.turns))
+        elif self.prompt is None and not self.turns:
             raise fault_at("nothing is said to the agent", hint="write `prompt`, or `turns` with at least one turn")
         if self.slash_command and self.turns:
             raise fault_at("`slash_command` belongs to each turn", "slash_command", hint="write it below the turn")
-        _refuse_no_command(self.prompt or "/", slash_command=self.slash_command)
+        said = self.prompt or (self.messages[-1].content if self.messages and not self.turns else None)
+        _refuse_no_command(said or "/", slash_command=self.slash_command)
         return self
+
+    @property
+    def asked(self) -> tuple[Turn, ...]:
+        """The user's messages that are sent: the turns, the prompt as one, or the last of `messages`."""
+        if self.turns:
+            return self.turns
+        prompt = self.messages[-1].content if self.prompt is None else self.prompt
+        return (Turn(content=prompt or "", slash_command=self.slash_command),)
+
+    @property
+    def history(self) -> tuple[HistoryMessage, ...]:
+        """What was said before the first of them."""
+        return self.messages if self.prompt is not None or self.turns else self.messages[:-1]

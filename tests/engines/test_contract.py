@@ -21,7 +21,7 @@ from tests.engines.recorded import RECORDINGS, events, folded, lines, names
 IDENTITY = "3b0f6f5e-8a4f-4a61-9d5e-000000000001"
 
 SETTINGS: dict[str, dict[str, Any]] = {
-    "builtin": {"api": "openai_chat", "max_steps": 7, "max_retries": 3, "sessions": False},
+    "builtin": {"api": "openai_chat", "max_steps": 7, "max_retries": 3, "sessions": False, "tools": ["bash"]},
     "claude_code": {
         "binary": "/opt/claude",
         "max_retries": 3,

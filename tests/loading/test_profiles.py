@@ -156,7 +156,7 @@ PROFILES = {
         "engine: builtin\nsettings: {binary: x}\n",
         (
             'agents/mine.yaml:2:12: settings.binary: unknown key "binary" '
-            "(known keys: api, max_steps, max_retries, sessions)"
+            "(known keys: api, max_steps, max_retries, sessions, tools)"
         ),
     ),
     "a wrong setting": (
