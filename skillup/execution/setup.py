@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import replace
+from collections.abc import Mapping
 from pathlib import Path
 
 from skillup.engines import ENGINES
-from skillup.engines.base import Endpoint, Engine, Provider, Surroundings
+from skillup.engines.base import Engine
 from skillup.environments.git import WorkspaceGit
 from skillup.environments.host import TrialRoot, child_variables
 from skillup.environments.process import Command, Ended
@@ -24,12 +21,9 @@ from skillup.environments.workspace import (
     set_up,
     write_files,
 )
-from skillup.errors import Cancelled, TrialError
+from skillup.errors import Cancelled
 from skillup.execution.agents import host_home
-from skillup.execution.mocks import MockedTools
 from skillup.execution.task import Services, TrialTask
-from skillup.modelserver.route import Route
-from skillup.modelserver.scripted import ScriptedSource
 
 _TAIL_BYTES = 4000
 """As much of a set-up step's output as a report shows."""
@@ -100,77 +94,3 @@ def _runner(services: Services, root: TrialRoot) -> Run:
             return ended, file.read().decode("utf-8", errors="replace").strip()
 
     return run
-
-
-@contextmanager
-def open_route(task: TrialTask, services: Services, root: TrialRoot) -> Iterator[Route | None]:
-    """The trial's own address at the loopback model; None when a real provider answers.
-
-    Raises:
-        TrialError: `environment`, the loopback model cannot be started.
-    """
-    if not task.agent.model.scripted:
-        yield None
-        return
-    source = ScriptedSource(task.case.script or ())
-    try:
-        route = services.models().open_route(source, workspace=root.workspace)
-    except OSError as error:
-        message = f"the loopback model cannot be started on 127.0.0.1: {error}"
-        raise TrialError("environment", message, phase="setup") from error
-    try:
-        yield route
-    finally:
-        services.models().close_route(route)
-
-
-@contextmanager
-def open_surroundings(task: TrialTask, services: Services, engine: Engine, root: TrialRoot) -> Iterator[Surroundings]:
-    """The mocked tools of the case, where they are answered, and what was said before its first turn.
-
-    Raises:
-        TrialError: `environment`, nothing can be answered on 127.0.0.1.
-    """
-    case, history = task.case, None
-    if case.input.history:
-        history = root.scratch / "history.json"
-        history.write_text(engine.history(case.input.history), encoding="utf-8")
-    around = Surroundings(case.constraints.max_steps, history)
-    if not case.mock_tools:
-        yield around
-        return
-    try:
-        route = services.models().open_tools(MockedTools(case.mock_tools), workspace=root.workspace)
-    except OSError as error:
-        raise TrialError("environment", f"mocked tools need a port of 127.0.0.1: {error}", phase="setup") from error
-    try:
-        yield replace(around, tools_url=route.base_url)
-    finally:
-        services.models().close_route(route)
-
-
-def endpoint_of(task: TrialTask, route: Route | None) -> Endpoint:
-    """Which model at which address the CLI is told to use."""
-    if route is not None:
-        return Endpoint(model=None, base_url=route.base_url, scripted=True)
-    return Endpoint(model=task.agent.model.name, base_url=task.agent.model.base_url)
-
-
-def credential_of(task: TrialTask, provider: Provider) -> str | None:
-    """The variable that holds the provider's key, if one is passed."""
-    return next((name for name in provider.credentials if name in task.agent.env), None)
-
-
-def wanted_paths(task: TrialTask) -> frozenset[str]:
-    """Files whose content a rule reads: they are kept whatever their size."""
-    return frozenset(path for rule in task.case.all_rules for path in rule.files_read)
-
-
-def running_as_root() -> bool:
-    """Whether the CLIs will run as root; some ask for a switch then."""
-    return hasattr(os, "geteuid") and os.geteuid() == 0
-
-
-def environment_names(variables: Mapping[str, str]) -> tuple[str, ...]:
-    """The names of the variables, for the record; never their values."""
-    return tuple(sorted(variables))

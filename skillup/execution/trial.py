@@ -17,33 +17,18 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from skillup.engines import ENGINES
-from skillup.engines.base import Endpoint, Engine, EngineSettings, Session, Surroundings, TurnRequest
-from skillup.environments.host import TrialRoot, open_trial_root
+from skillup.engines.base import Session
 from skillup.environments.kept import keep_workspace
 from skillup.environments.snapshot import Snapshot, diff, take
-from skillup.environments.snapshot_log import SnapshotLog
-from skillup.environments.workspace import check_workspace, skills_below
+from skillup.environments.workspace import check_workspace
 from skillup.errors import TrialError
-from skillup.execution.agents import settings_of
 from skillup.execution.commands import run_commands
 from skillup.execution.ending import after_limit, next_limit, problem_of
 from skillup.execution.grading import grade
+from skillup.execution.place import Place, open_place
 from skillup.execution.record import Talk, record_trial, record_turn, traffic_of, with_artifacts
 from skillup.execution.sessions import home_of_its_own, mixed_up, with_session_file
-from skillup.execution.setup import (
-    credential_of,
-    endpoint_of,
-    engine_home,
-    environment_names,
-    open_route,
-    open_surroundings,
-    prepare,
-    running_as_root,
-    secrets_of,
-    skill_folder,
-    wanted_paths,
-)
+from skillup.execution.setup import secrets_of
 from skillup.execution.store import TrialFolder
 from skillup.execution.task import Progress, Services, TrialTask
 from skillup.execution.turn import TurnFiles, TurnOutcome, run_turn
@@ -51,7 +36,6 @@ from skillup.execution.variables import captured, message_of
 from skillup.judging.gates import ask
 from skillup.judging.records import turn_record
 from skillup.masking import Masker
-from skillup.modelserver.route import Route
 from skillup.results import Ending, Failure, GateRecord, TrialResult, TurnRecord
 from skillup.spec.case import DEFAULT_CASE_SECONDS, Case, Turn
 from skillup.transcript import Usage
@@ -96,25 +80,6 @@ def give_up(task: TrialTask, services: Services, failure: Failure) -> TrialResul
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a trial's turns take place; the same for all of them."""
-
-    task: TrialTask
-    services: Services
-    folder: TrialFolder
-    root: TrialRoot
-    home: Path
-    engine: Engine
-    settings: EngineSettings
-    endpoint: Endpoint
-    route: Route | None
-    variables: Mapping[str, str]
-    log: SnapshotLog
-    skills: tuple[Path, ...]
-    around: Surroundings
-
-
-@dataclass(frozen=True)
 class State:
     """What one turn hands to the next."""
 
@@ -143,33 +108,26 @@ def _talk(task: TrialTask, services: Services, folder: TrialFolder, stack: ExitS
     if task.obstacle is not None:
         return Talk.impossible(task.obstacle)
     clock = time.monotonic()
-    engine = ENGINES[task.agent.engine]
-    root = stack.enter_context(open_trial_root(task.trial_base))
-    settings = settings_of(task.agent)
-    variables = prepare(task, services, engine, root)
-    route = stack.enter_context(open_route(task, services, root))
-    around = stack.enter_context(open_surroundings(task, services, engine, root))
-    log = stack.enter_context(SnapshotLog(folder.path, folder.masker.data, wanted_paths(task)))
-    try:
-        snapshot = take(root.workspace, keep=log.keep, wanted=log.wanted)
-    except OSError as error:
-        raise TrialError("setup", f"the set-up left no workspace: {error}", phase="setup") from error
-    log.save(0, snapshot)
-    skills = skills_below(root.workspace, engine.workspace_skills)
-    home, endpoint = engine_home(task, engine, root), endpoint_of(task, route)
-    place = Place(task, services, folder, root, home, engine, settings, endpoint, route, variables, log, skills, around)
-    session = Session(str(uuid.uuid4()) if engine.assigns_session_id else None)
+    place = open_place(task, services, folder, stack)
+    session = Session(str(uuid.uuid4()) if place.engine.assigns_session_id else None)
     seconds = task.case.constraints.timeout_seconds or DEFAULT_CASE_SECONDS
-    state = State(session, dict(task.case.vars), snapshot, seconds, Usage())
+    state = State(session, dict(task.case.vars), place.before, seconds, Usage())
     setup_seconds = time.monotonic() - clock
     turns, ending, failures, waited = _converse(place, state)
-    if route is not None:
-        folder.save_requests(route.requests)
-    ids = tuple(dict.fromkeys(turn.session_id for turn in turns if turn.session_id))
-    names = environment_names(variables)
-    files = {skill.name: str(skill_folder(engine, root, skill.name) / "SKILL.md") for skill in task.skills}
-    commands = run_commands(task, services, root.workspace, ending)
-    return Talk(turns, ending, failures, ids, names, setup_seconds, waited, root.workspace, files, commands)
+    if place.route is not None:
+        folder.save_requests(place.route.requests)
+    return Talk(
+        turns=turns,
+        ending=ending,
+        failures=failures,
+        session_ids=tuple(dict.fromkeys(turn.session_id for turn in turns if turn.session_id)),
+        variable_names=place.variable_names,
+        setup_seconds=setup_seconds,
+        waited_seconds=waited,
+        workspace=place.root.workspace,
+        skill_files=place.skill_files,
+        commands=run_commands(task, services, place.root.workspace, ending),
+    )
 
 
 def _converse(place: Place, state: State) -> tuple[tuple[TurnRecord, ...], Ending, tuple[Failure, ...], float]:
@@ -201,20 +159,7 @@ def _play(place: Place, number: int, turn: Turn, state: State) -> Step:
         check_workspace(place.root.workspace)
         content = message_of(turn, state.values)
         limit = next_limit(number, turn, place.task.agent, state.seconds_left)
-        request = TurnRequest(
-            content,
-            turn.slash_command,
-            state.session,
-            place.root.workspace,
-            place.home,
-            place.endpoint,
-            place.settings,
-            running_as_root(),
-            credential_of(place.task, place.engine.provider(place.settings)),
-            place.task.agent.shared_home is not None,
-            place.skills,
-            place.around,
-        )
+        request = place.request(content, state.session, slash_command=turn.slash_command)
         with home_of_its_own(place.task.agent, place.engine, place.services) as waited:
             outcome = run_turn(
                 place.engine,
