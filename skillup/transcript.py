@@ -94,6 +94,11 @@ class ToolCall(Value):
     parent: str | None = None
     basis: Basis = "stream"
 
+    @property
+    def label(self) -> str:
+        """What people are shown: the canonical name, or the engine's own where there is none."""
+        return self.name if self.tool == "other" else self.tool
+
 
 class ToolResult(Value):
     """What a tool call gave back, as text."""

@@ -80,7 +80,7 @@ def _turn(turn: TurnRecord) -> TurnResult:
         captures=turn.captures,
         duration_ms=turn.duration_ms,
         usage=turn.usage,
-        tool_calls=tuple(call.tool for call in calls_of(turn)),
+        tool_calls=tuple(call.label for call in calls_of(turn)),
         workspace=turn.changes,
         notes=turn.notes,
         unfinished_background=turn.unfinished_background,

@@ -32,7 +32,7 @@ class Made:
         given = [f"{key}={shortened(str(value), 80)}" for key, value in list(call.arguments.items())[:_SHOWN_ARGUMENTS]]
         more = ["…"] if len(call.arguments) > _SHOWN_ARGUMENTS else []
         by = " by a subagent" if call.parent else ""
-        return f"turn {self.turn}{by}: {call.tool}({', '.join(given + more)}) [{call.status}]"
+        return f"turn {self.turn}{by}: {call.label}({', '.join(given + more)}) [{call.status}]"
 
 
 def made_in(turns: Iterable[TurnRecord]) -> tuple[Made, ...]:
@@ -102,7 +102,7 @@ def first(calls: Sequence[object]) -> str:
 
 def tools_of(turns: Iterable[TurnRecord]) -> str:
     """The tools that were called, each once."""
-    return ", ".join(sorted({made.call.tool for made in made_in(turns)})) or "none"
+    return ", ".join(sorted({made.call.label for made in made_in(turns)})) or "none"
 
 
 def counted(number: int, what: str) -> str:

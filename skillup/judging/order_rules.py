@@ -116,6 +116,6 @@ def named(step: Step) -> str:
 
 
 def _names(calls: Sequence[Made]) -> str:
-    shown = [made.call.tool for made in calls[:20]]
+    shown = [made.call.label for made in calls[:20]]
     more = f" and {len(calls) - 20} more" if len(calls) > 20 else ""
     return (", ".join(shown) + more) or "none"

@@ -79,6 +79,8 @@ def test_the_model_is_offered_the_mocked_tools_and_nothing_that_tells_them_apart
         done = project.run("one.yaml", "--agent", agent, "--model", "scripted", "-v")
         assert done.trial().status == "PASS", done.stdout
         assert [turn.response for turn in done.trial().turn_results] == ["saw HIDDEN-RESULT", "mine"]
+        assert [turn.tool_calls for turn in done.trial().turn_results] == [("look",), ("bash",)]
+        assert "turn 1: look() [ok]" in done.trial().grading.assertion_results[0].evidence
         for request in done.requests():
             text = json.dumps(request["body"]).lower()
             assert len(request["body"]["tools"]) == 2
