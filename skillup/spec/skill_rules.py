@@ -33,3 +33,7 @@ class SkillUsed(Rule):
         if not self.used and "count" in self.model_fields_set:
             raise fault_at("`used: false` leaves nothing to count", "count", hint="remove one of the two")
         return self
+
+    @property
+    def forbids(self) -> bool:
+        return not self.used or self.count.min == 0
