@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from skillup.judging.arguments import difference
@@ -17,7 +16,7 @@ from skillup.judging.records import Nothing, as_json, look_up, reads_record, tur
 from skillup.judging.texts import Wanted, look, shortened
 from skillup.masking import MASK
 from skillup.spec.json_rules import JsonPath, JsonSchema
-from skillup.spec.jsonschemas import validator_of
+from skillup.spec.jsonschemas import faults_of
 from skillup.transcript import MAX_DEPTH
 
 _SHOWN = 100
@@ -49,8 +48,7 @@ def of_shape(rule: JsonSchema, evidence: Evidence) -> Outcome:
     if isinstance(places, Outcome):
         return places
     schema = rule.schema_ if rule.file is None else json.loads(rule.file.content)
-    validator = validator_of(schema or {})
-    return either([place if isinstance(place, Outcome) else _valid(validator, place) for place in places])
+    return either([place if isinstance(place, Outcome) else _valid(schema or {}, place) for place in places])
 
 
 def _places(
@@ -163,13 +161,13 @@ def _missing(said: str, place: _Data) -> Outcome:
     return Outcome("not_met", said)
 
 
-def _valid(validator: Any, place: _Data) -> Outcome:
+def _valid(schema: Mapping[str, Any], place: _Data) -> Outcome:
     if isinstance(place.value, Nothing):
         return _missing(f"{place.what} cannot be read as JSON: {place.value.why}", place)
     try:
-        faults = list(islice(validator.iter_errors(place.value), _SHOWN_FAULTS + 1))
-    except RecursionError:
-        return Outcome("unknown", f"the schema refers to itself without an end in {place.what}", "judging")
+        faults = faults_of(schema, place.value, _SHOWN_FAULTS + 1)
+    except ValueError as error:
+        return Outcome("unknown", f"{place.what} cannot be judged: {error}", "judging")
     if not faults:
         return Outcome("met", f"{place.what} is as the schema says")
     if all(MASK in json.dumps(fault.instance, ensure_ascii=False) for fault in faults):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any
 
 from jsonschema import Draft202012Validator, SchemaError, ValidationError
@@ -20,8 +21,19 @@ from skillup.spec.values import compile_pattern
 _OUTSIDE = ("$ref", "$dynamicRef", "$recursiveRef")
 
 
-def validator_of(schema: Mapping[str, Any]) -> Any:
-    """A validator for a schema that was checked; its `iter_errors` gives what is wrong with data."""
+def faults_of(schema: Mapping[str, Any], data: Any, most: int) -> list[ValidationError]:
+    """What is wrong with data according to a schema that was checked: the first faults, at most so many.
+
+    Raises:
+        ValueError: the schema cannot be applied to this data, because it refers to itself without an end.
+    """
+    try:
+        return list(islice(_validator_of(schema).iter_errors(data), most))
+    except (RecursionError, Unresolvable) as error:
+        raise ValueError("the schema cannot be applied: its references have no end") from error
+
+
+def _validator_of(schema: Mapping[str, Any]) -> Any:
     kind = validator_for(schema, default=Draft202012Validator)
     own = {
         "pattern": _pattern,
@@ -42,15 +54,21 @@ def checked_schema(schema: dict[str, Any]) -> dict[str, Any]:
         raise fault_at("an empty schema accepts everything", hint="say what the data must look like")
     for part in _parts(schema):
         _check_part(part)
-    kind = validator_for(schema, default=Draft202012Validator)
+    draft = schema.get("$schema", "")
+    named = bool(draft) and isinstance(draft, str)
+    kind: Any = validator_for(schema, default=None) if named else Draft202012Validator  # type: ignore[arg-type] # none known
+    if kind is None:
+        raise fault_at(
+            f"{quoted(draft)} is no known kind of JSON Schema", hint="remove `$schema`: 2020-12 is meant then"
+        )
     try:
         kind.check_schema(schema)
     except SchemaError as error:
         raise fault_at(f"not a valid JSON Schema: {error.json_path}: {error.message}") from None
     try:
-        for reference in (part["$ref"] for part in _parts(schema) if "$ref" in part):
-            validator_of(schema)._resolver.lookup(reference)  # noqa: SLF001 - the library has no other way to ask
-        list(validator_of(schema).iter_errors(None))
+        for reference in (part["$ref"] for part in _parts(schema) if isinstance(part.get("$ref"), str)):
+            _validator_of(schema)._resolver.lookup(reference)  # noqa: SLF001 - the library has no other way to ask
+        list(_validator_of(schema).iter_errors(None))
     except Unresolvable as error:
         raise fault_at(f"the schema refers to {quoted(str(error.ref))}, which it does not hold") from None
     except RecursionError:

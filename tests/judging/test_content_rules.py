@@ -92,6 +92,27 @@ def test_answers(tmp_path: Path, answer: str, written: str, state: str) -> None:
     assert found.state == state, found.evidence
 
 
+def test_a_schema_may_refer_to_its_own_parts_and_name_an_older_draft(tmp_path: Path) -> None:
+    tree = (
+        "{$schema: 'http://json-schema.org/draft-07/schema#', allOf: [{$ref: '#/definitions/t'}],"
+        " definitions: {t: {type: array, items: {$ref: '#/definitions/t'}}}}"
+    )
+    assert Story(tmp_path / "a").turn("[[], [[]]]").judged(f"json_schema: {{schema: {tree}}}").state == "met"
+    assert Story(tmp_path / "b").turn("[[], [1]]").judged(f"json_schema: {{schema: {tree}}}").state == "not_met"
+
+
+def test_a_property_may_have_the_name_of_a_keyword(tmp_path: Path) -> None:
+    written = "json_schema: {schema: {properties: {$ref: {type: string}, pattern: {type: string}}}}"
+    assert Story(tmp_path / "a").turn('{"$ref": "x"}').judged(written).state == "met"
+    assert Story(tmp_path / "b").turn('{"pattern": 1}').judged(written).state == "not_met"
+
+
+def test_a_schema_without_an_end_on_some_data_is_a_fault_of_judging(tmp_path: Path) -> None:
+    loop = "{properties: {a: {$ref: '#/$defs/x'}}, $defs: {x: {$ref: '#/$defs/y'}, y: {$ref: '#/$defs/x'}}}"
+    found = Story(tmp_path).turn('{"a": 1}').judged(f"json_schema: {{schema: {loop}}}")
+    assert (found.state, found.cause) == ("unknown", "judging")
+
+
 def test_a_path_into_the_record_is_that_of_captures(tmp_path: Path) -> None:
     story = Story(tmp_path).turn(calls=[call("bash", command="ls")]).turn("done", files={"a.txt": "a"})
     assert story.judged("json_path: {path: '$.workspace.created[0]', equals: a.txt}").state == "met"

@@ -156,6 +156,7 @@ SCHEMAS = {
     "a wrong type": ("{type: 5}", "not a valid JSON Schema: $.type"),
     "a foreign reference": ("{$ref: 'https://example.com/a.json'}", "and nothing is fetched"),
     "a missing reference": ("{$ref: '#/$defs/a'}", "which it does not hold"),
+    "an unknown draft": ("{$schema: 'https://example.com/x', type: object}", "is no known kind of JSON Schema"),
     "an endless reference": ("{$ref: '#'}", "the schema refers to itself without an end"),
     "a bad pattern": ("{pattern: '(?=x)'}", '"(?=x)" in the schema is not a valid RE2 pattern'),
 }
