@@ -591,8 +591,9 @@ def test_an_unused_nursery_starts_no_process() -> None:
 
 
 HARNESS = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs begin with it ignored
 from skillup.environments.process import Command, Grace, Nursery
 folder, mark = Path(sys.argv[1]), sys.argv[2]
 with Nursery() as nursery:
