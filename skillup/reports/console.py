@@ -14,7 +14,7 @@ from rich.text import Text
 
 from skillup.judging.totals import count, count_by_agent, is_fallback
 from skillup.reports.details import details
-from skillup.reports.lines import STYLES, say
+from skillup.reports.lines import STYLES, say, shown_status
 from skillup.reports.matrix import side_by_side
 from skillup.reports.plain import plain
 from skillup.reports.reasons import reasons
@@ -76,7 +76,7 @@ def _one_below_the_other(results: Sequence[TrialResult], console: Console) -> No
 
 def _row(result: TrialResult) -> tuple[str, ...]:
     summary, grading = result.grading.summary, result.grading
-    status = f"{result.status}*" if is_fallback(result) else result.status
+    status = shown_status(result)
     return (
         plain(result.case_id),
         plain(result.agent.name),

@@ -63,6 +63,8 @@ def _case(suite: Element, result: TrialResult, run: RunResult) -> None:
     values = {"agent": result.agent.name, "engine": result.agent.engine, "continuity": result.continuity}
     values["execution_mode"] = result.execution_mode
     values |= {"checks.passed": str(summary.passed), "checks.total": str(summary.total)}
+    values |= {"attempts": str(result.attempts)} if result.attempts > 1 else {}
+    values |= {"best_of_n": str(result.best_of_n)} if result.best_of_n else {}
     properties = SubElement(case, "properties")
     for name, value in values.items():
         SubElement(properties, "property", name=name, value=_legal(value))

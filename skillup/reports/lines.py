@@ -7,7 +7,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from skillup.results import Status
+from skillup.judging.totals import is_fallback
+from skillup.results import Status, TrialResult
 
 STYLES: dict[Status, str] = {
     "PASS": "green",
@@ -20,6 +21,12 @@ STYLES: dict[Status, str] = {
 
 _PLAINER = str.maketrans("✓✗→·×…", "+x>-x.")
 """What our own signs become where the encoding has none: a check that failed must not look like one that held."""
+
+
+def shown_status(result: TrialResult) -> str:
+    """The status as tables show it, with what must not be overlooked: sent as one message, best of several."""
+    status = f"{result.status}*" if is_fallback(result) else result.status
+    return f"{status} best-of-{result.best_of_n}" if result.best_of_n else status
 
 
 def say(console: Console, line: Text, *, indent: int = 0, label: Text | None = None, width: int = 0) -> None:

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from skillup.judging.totals import is_fallback
-from skillup.reports.lines import STYLES, say
+from skillup.reports.lines import STYLES, say, shown_status
 from skillup.reports.plain import plain
 from skillup.reports.reasons import reasons
 from skillup.reports.table import NARROWEST, Column, fitted, line, widest, width_of
@@ -75,7 +74,7 @@ def _cells(results: Sequence[TrialResult | None], detail: int) -> list[str]:
 
 def _parts(result: TrialResult, detail: int) -> tuple[str, ...]:
     grading = result.grading
-    status = f"{result.status}*" if is_fallback(result) else result.status
+    status = shown_status(result)
     if detail > 1 and result.status in ("FAIL", "ERROR", "SKIP"):
         status = f"{status} {grading.code}"
     if detail < 3:

@@ -36,7 +36,7 @@ DIES_ONCE = """
 def run(project: Project, case: str, *, retries: int, on: str) -> Finished:
     project.write("eval.yaml", SUITE.format(retries=retries, on=on))
     project.write("cases/a.yaml", case.format(root=project.root))
-    return project.run("eval.yaml", "--agent", "demo")
+    return project.run("eval.yaml", "--agent", "demo", "--format", "junit")
 
 
 PASSES_LATER = """
@@ -120,9 +120,13 @@ def test_a_gate_that_failed_is_tried_again_and_the_pass_is_marked_as_the_best_of
     totals = done.run.totals
     assert (totals.passed, totals.best_of_n, totals.passed_first, totals.valid) == (1, 1, 0, 1)
     assert totals.pass_rate_valid == totals.pass_rate_all == 0.0
+    assert "PASS best-of-2" in done.stdout
     assert "best of 2 attempts" in done.stdout
     assert "0 of 1 valid trials passed, counting first attempts (0%)" in done.stdout
     assert done.code == 0
+    report = (done.directory / "report.xml").read_text(encoding="utf-8")
+    assert '<property name="attempts" value="2" />' in report
+    assert '<property name="best_of_n" value="2" />' in report
 
 
 def test_a_gate_is_not_tried_again_for_an_error_policy(project: Project) -> None:
@@ -135,7 +139,8 @@ def test_judging_again_gives_the_same_bytes_also_over_attempts(project: Project)
     again = project.call("judge", done.directory)
     assert again.code == 0, again.stderr
     assert {path: path.read_bytes() for path in before} == before
-    assert project.call("report", done.directory).stdout.splitlines()[:-1] == done.stdout.splitlines()[:-2]
+    shown = [line for line in done.stdout.splitlines() if not line.startswith("report: ")]
+    assert project.call("report", done.directory).stdout.splitlines() == shown
 
 
 # The pure parts.
