@@ -3,6 +3,7 @@
     RunManifest   what is going to be run, with what, where                         run.json
     SavedTurn     one turn, on disk before the next one starts                      turn-N/turn.json
     TrialRecord   what happened: turns, transcript, workspace changes, failures     record.json
+    Criteria      what a model said about the trial's criteria                      criteria.json
     Grading       what it means: status, reason, every check with evidence          grading.json
     Timing        tokens and time                                                   timing.json
     TrialResult   record and verdict, in the names of the public format             result.json of a trial
@@ -32,8 +33,9 @@ SCHEMA_VERSION: Final[SchemaVersion] = "skillup/1"
 Status = Literal["PASS", "FAIL", "ERROR", "SKIP", "UNCHECKED"]
 TurnStatus = Literal["completed", "timed_out", "limit", "failed", "skipped", "error"]
 CheckState = Literal["met", "not_met", "unknown"]
-UnknownCause = Literal["skip_gate", "not_reached", "incomplete", "unobservable", "judging"]
-CheckRole = Literal["gate", "expect", "success", "failure"]
+UnknownCause = Literal["skip_gate", "not_reached", "incomplete", "unobservable", "judging", "undetermined", "not_asked"]
+CheckRole = Literal["gate", "expect", "success", "failure", "criterion", "score"]
+CriterionVerdict = Literal["met", "not_met", "cannot_determine"]
 Scope = Literal["turn", "conversation", "workspace"]
 Continuity = Literal["resumed", "live", "history", "single_shot_fallback"]
 ExecutionMode = Literal["multi_turn", "single_turn", "single_shot_fallback"]
@@ -229,9 +231,81 @@ class TrialRecord(Value):
         return self
 
 
+class CriterionSample(Value):
+    """One answer of the judge's model to one criterion; `score` is in [0, 1], None when it cannot be determined.
+
+    `evidence` are verbatim quotes of the trial, checked before the answer was taken.
+    """
+
+    verdict: CriterionVerdict
+    score: float | None
+    evidence: tuple[str, ...]
+    reason: str
+
+
+class CriterionResult(Value):
+    """What all samples of one criterion come to; `agreement` is the share of them that say the same.
+
+    Without a verdict there is an `error`, or it was not asked.
+    """
+
+    id: str
+    verdict: CriterionVerdict | None = None
+    score: float | None = None
+    evidence: tuple[str, ...] = ()
+    reason: str = ""
+    agreement: float | None = None
+    samples: tuple[CriterionSample, ...] = ()
+    error: str = ""
+
+
+class JudgeIdentity(Value):
+    """What judged: `model` as it was asked for, `answered_by` as the provider named itself.
+
+    `structured` says whether the endpoint held the answers to the schema, `temperature` what it accepted.
+    """
+
+    type: str
+    provider: str
+    model: str | None
+    base_url: str | None
+    answered_by: str | None = None
+    structured: bool | None = None
+    temperature: float | None = None
+
+
+class Criteria(Value):
+    """What a model said about the criteria of a trial: saved once, and from then on evidence like any other.
+
+    `revision` counts from 1 and grows when it is asked again. `calls` are questions, not tries of the network.
+    `usage` is what judging cost, apart from the agent's. `notes` say what the judge was not shown.
+    """
+
+    schema_version: SchemaVersion = SCHEMA_VERSION
+    revision: int
+    asked_at: str
+    judge: JudgeIdentity | None
+    results: tuple[CriterionResult, ...]
+    calls: int
+    usage: Usage
+    notes: tuple[str, ...] = ()
+
+
+class Judging(Value):
+    """The model's part in a verdict; `agreement` is the least of all criteria, None with one sample."""
+
+    judge: JudgeIdentity
+    revision: int
+    calls: int
+    usage: Usage
+    agreement: float | None
+    notes: tuple[str, ...] = ()
+
+
 class Check(Value):
     """One check with its outcome; `cause` says why an `unknown` is unknown.
 
+    One that is not `required` decides nothing alone: it counts in the score. `score` is in [0, 1].
     `forbidden` marks a `not_met` that is something that happened, not something missing: a later fault of ours does
     not excuse it (`violations_before_error`). `evaluator` names the evaluator that gave the `score`, from 0 to 1.
     """
@@ -246,6 +320,7 @@ class Check(Value):
     scope: Scope = "turn"
     forbidden: bool = False
     evaluator: str | None = None
+    required: bool = True
     score: float | None = None
     reasoning: str | None = None
 
@@ -279,7 +354,11 @@ class Summary(Value):
 
 
 class Verdict(Value):
-    """What a trial means. `reason` is one sentence; `code` the short machine word (`gate`, `limit/turn_seconds`, …)."""
+    """What a trial means. `reason` is one sentence; `code` the short machine word (`gate`, `limit/turn_seconds`, …).
+
+    `score` is the weighted mean of the criteria, in [0, 1], None where it is not certain; `reasoning` what the judge
+    said about the whole conversation. `partial`: there are criteria that no model was asked about.
+    """
 
     schema_version: SchemaVersion = SCHEMA_VERSION
     status: Status
@@ -291,6 +370,11 @@ class Verdict(Value):
     violations_before_error: tuple[str, ...] = ()
     turns_executed: int
     turns_total: int
+    score: float | None = None
+    pass_threshold: float | None = None
+    reasoning: str | None = None
+    partial: bool = False
+    judging: Judging | None = None
 
 
 class Expectation(Value):
@@ -465,8 +549,8 @@ class AgentFacts(Value):
 class RunManifest(Value):
     """What a run is made of, written before anything is run.
 
-    `cases` and `skills` map names to SHA-256 of their contents; `trials` are the trials' folders, relative to the run
-    directory, in order.
+    `judges` are the models that judge criteria. `cases` and `skills` map names to SHA-256 of their contents; `trials`
+    are the trials' folders, relative to the run directory, in order.
     """
 
     schema_version: SchemaVersion = SCHEMA_VERSION
@@ -479,6 +563,7 @@ class RunManifest(Value):
     parallelism: int
     suites: tuple[SuiteFacts, ...]
     agents: tuple[AgentFacts, ...]
+    judges: tuple[ModelFacts, ...] = ()
     cases: dict[str, str]
     skills: dict[str, str]
     trials: tuple[str, ...]

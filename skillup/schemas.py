@@ -17,6 +17,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from skillup.results import (
+    Criteria,
     Grading,
     Iterations,
     RunManifest,
@@ -38,6 +39,7 @@ WRITTEN: Mapping[str, type[BaseModel]] = MappingProxyType(
         "run": RunManifest,
         "result": RunResult,
         "trial-result": TrialResult,
+        "criteria": Criteria,
         "grading": Grading,
         "record": TrialRecord,
         "turn": SavedTurn,
@@ -80,6 +82,11 @@ _SHORT_FORMS: Mapping[str, Schema] = MappingProxyType(
         "FilesNotExist": _TEXTS,
         "ModelChoice": _TEXT,
         "SkillUsed": _TEXT,
+        "JudgeModel": _TEXT,
+        "Criterion": _TEXT,
+        "JudgeContext": {"enum": ["standard", "minimal"]},
+        "Attachment": _TEXT,
+        "JudgeSkill": _TEXT,
     }
 )
 """What may stand for a whole mapping: `count: 2`, `tool_called: bash`, `files_exist: [a.txt]`, `model: scripted`."""
@@ -118,6 +125,9 @@ def _read(model: type[BaseModel]) -> Schema:
         for name, field in part.get("properties", {}).items():
             _as_written(name, field)
     definitions: Schema = schema.get("$defs", {})
+    if "Criterion" in definitions:
+        del definitions["Criterion"]["required"]  # the id comes by its place
+        definitions["Criterion"]["anyOf"] = [{"required": ["text"]}, {"required": ["builtin"]}]
     for name, also in _SHORT_FORMS.items():
         if name in definitions:
             definitions[name] = {"anyOf": [definitions[name], also]}

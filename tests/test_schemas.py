@@ -11,6 +11,7 @@ from jsonschema import Draft202012Validator
 
 from skillup.loading.yamlfile import parse_yaml, read_yaml
 from skillup.schemas import READ, WRITTEN, main, schemas
+from tests.judging.judged import given, judge_model
 from tests.support import REPOSITORY, Project
 
 FOLDER = REPOSITORY / "docs" / "schemas"
@@ -20,6 +21,7 @@ FILES = {
     "result.json": "result",
     "*/*/*/*/result.json": "trial-result",
     "*/*/*/*/*/result.json": "trial-result",
+    "*/*/*/*/*/criteria.json": "criteria",
     "*/*/*/*/*/grading.json": "grading",
     "*/*/*/*/*/record.json": "record",
     "*/*/*/*/*/timing.json": "timing",
@@ -88,7 +90,14 @@ def test_what_a_run_writes_is_valid(project: Project) -> None:
         script: [{say: no}]
         """,
     )
-    done = project.run("cases", "--agent", "demo", "--parallelism", "4")
+    project.write(
+        "cases/judged.yaml",
+        "{input: {prompt: x}, judge: {type: rubric, criteria: [a, {text: b, scored: true}]}, script: [{say: a reply}]}",
+    )
+    answers = {"criterion-1": given("met", "a reply"), "criterion-2": given(8, "a reply")}
+    with judge_model(answers) as route:
+        variables = {"SKILLUP_JUDGE_MODEL": "openai/judge-1", "SKILLUP_JUDGE_BASE_URL": route.base_url}
+        done = project.run("cases", "--agent", "demo", "--parallelism", "4", env=variables)
     assert {trial.status for trial in done.run.case_results} == {"PASS", "FAIL", "ERROR", "UNCHECKED", "SKIP"}
     seen: set[Path] = set()
     for pattern, name in FILES.items():
@@ -201,6 +210,24 @@ def test_short_forms_are_valid(rule: str) -> None:
 )
 def test_what_is_refused_is_not_valid(rule: str) -> None:
     assert complaints("case", parse_yaml(CASE % rule, "").data)
+
+
+@pytest.mark.parametrize(
+    ("judge", "valid"),
+    [
+        ("{type: rubric, criteria: [a, {text: b, weight: 0.5, turn: 1}], model: m, context: minimal}", True),
+        ("{type: agent_judge, criteria: [a], context: {attachments: [a.md, {text: b}]}, timeout_seconds: 0}", True),
+        ("{type: rubric, criteria: [{builtin: self_coherence}], skills: [a, {path: b}]}", True),
+        ("{type: rubric, criteria: [{builtin: self_coherance}]}", False),
+        ("{type: rubric, criteria: [{weight: 1}]}", False),
+        ("{type: rubric, criteria: [a], context: everything}", False),
+        ("{type: rubric, criteria: [a], pass_threshold: 7}", False),
+        ("{type: rubric, criteria: [a], model: {provider: acme}}", False),
+    ],
+)
+def test_judges_with_a_model(judge: str, valid: bool) -> None:  # noqa: FBT001 - a column of the table
+    found = complaints("case", parse_yaml(f"{{input: {{prompt: x}}, judge: {judge}}}", "").data)
+    assert (found == []) is valid
 
 
 def test_the_rest_of_what_may_be_written() -> None:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     type=click.Choice(["single_shot"]),
     help="Let agents that cannot resume a session get all turns of a case in one message.",
 )
+@click.option("--judge-model", metavar="[PROVIDER/]NAME", help="The model that judges criteria; `local` needs no key.")
+@click.option("--no-model-judge", is_flag=True, help="Ask no model: criteria stay unknown, and their trials unchecked.")
 @click.option("--parallelism", type=click.IntRange(1, 256), metavar="N", help="Trials at once (default: the suite's).")
 @click.option("--output-dir", type=click.Path(path_type=Path), metavar="DIR", help="The run directory; must be empty.")
 @click.option(
@@ -82,6 +84,7 @@ def _run(
     from skillup.environments.host import sweep, trial_base
     from skillup.environments.process import Nursery
     from skillup.execution import directories
+    from skillup.execution.judges import JudgeChoice
     from skillup.execution.plan import Choices, make_plan
     from skillup.loading.native import load_suites
     from skillup.loading.selection import select
@@ -94,7 +97,10 @@ def _run(
         left_out = _ids(loaded) - _ids(suites)
         expected = {name: wanted for name, wanted in expected.items() if name not in left_out}
     nursery = stack.enter_context(Nursery())
-    choices = Choices(options["agents"], options["model"], options["parallelism"], options["keep"], options["fallback"])
+    judge = JudgeChoice(options["judge_model"], without=options["no_model_judge"])
+    choices = Choices(
+        options["agents"], options["model"], options["parallelism"], options["keep"], options["fallback"], judge
+    )
     plan = make_plan(suites, choices, host, nursery)
     for warning in plan.warnings:
         click.echo(f"warning: {warning}", err=True)

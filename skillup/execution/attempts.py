@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from skillup.errors import Cancelled, ErrorKind, RunDirectoryError
+from skillup.execution.criteria import CriteriaStep
 from skillup.execution.grading import grade
 from skillup.execution.store import write_json
 from skillup.execution.task import Services, TrialTask
@@ -48,14 +49,15 @@ def run_attempts(task: TrialTask, services: Services) -> TrialResult:
         services.pause(pause)
 
 
-def judge_attempts(folder: Path) -> TrialResult | None:
+def judge_attempts(folder: Path, criteria: CriteriaStep) -> TrialResult | None:
     """Judges the saved attempts of a trial again; None where there is none.
 
     Raises:
+        Cancelled: the user stopped it while a model was asked.
         RunDirectoryError: an attempt is damaged.
     """
     numbers = sorted(int(path.parent.name.rpartition("-")[2]) for path in folder.glob("attempt-*/record.json"))
-    results = [grade(folder / f"attempt-{number}") for number in numbers]
+    results = [grade(folder / f"attempt-{number}", criteria) for number in numbers]
     return _save(folder, results) if results else None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from skillup.execution.criteria import SAVED, CriteriaStep
 from skillup.execution.store import load_trial, write_json
 from skillup.judging.evidence import Evidence, calls_of
 from skillup.judging.judge import judge
@@ -14,14 +15,17 @@ FOLDER_PARTS = 5
 """`<case>/<agent>/<variant>/trial-K/attempt-N`: what names a trial's folder within the run directory."""
 
 
-def grade(folder: Path) -> TrialResult:
+def grade(folder: Path, criteria: CriteriaStep = SAVED) -> TrialResult:
     """Judges a saved trial and writes `grading.json`, `timing.json` and, last of all, `result.json` beside it.
 
+    `criteria` says whether a model is asked about the case's criteria, or what it said before is taken.
+
     Raises:
+        Cancelled: the user stopped the run while a model was asked.
         RunDirectoryError: the folder is not a saved trial.
     """
     case, evidence = load_trial(folder)
-    verdict = judge(case, evidence)
+    verdict = judge(case, evidence, criteria.take(folder, case, evidence))
     result = _result(evidence, verdict, folder)
     write_json(folder / "grading.json", _grading(verdict))
     write_json(folder / "timing.json", Timing(total_tokens=result.usage.total_tokens, duration_ms=result.duration_ms))

@@ -17,12 +17,13 @@ from pydantic import BaseModel
 
 from skillup.masking import MASK, Masker
 from skillup.spec.case import CaseId
+from skillup.spec.criteria import CriterionId
 from skillup.spec.git import BranchName, RemoteName
 from skillup.spec.turn import VariableName
 from skillup.spec.values import Pattern
 
 _Kind = Literal["free", "word", "pattern", "named"]
-_NAMES = (CaseId, VariableName, BranchName, RemoteName)
+_NAMES = (CaseId, CriterionId, VariableName, BranchName, RemoteName)
 
 
 def masked(value: Any, masker: Masker, *, only_set: bool = False) -> Any:

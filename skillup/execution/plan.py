@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from skillup.engines import ENGINES
@@ -11,6 +11,7 @@ from skillup.environments.host import instructions_above, trial_base
 from skillup.environments.process import Nursery
 from skillup.errors import Fault, InputError
 from skillup.execution.agents import agents_of, provider_of, settings_of
+from skillup.execution.judges import JudgeChoice, judges_of
 from skillup.execution.obstacles import case_obstacle, credential_obstacle, engine_version, resumes, skill_obstacle
 from skillup.execution.requirements import path_of, unmet
 from skillup.execution.task import Keep, TrialTask
@@ -30,6 +31,7 @@ class Choices:
     parallelism: int | None = None
     keep: Keep = "failed"
     fallback: Fallback | None = None
+    judge: JudgeChoice = field(default_factory=JudgeChoice)
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ def make_plan(suites: Sequence[Suite], choices: Choices, host: Mapping[str, str]
     has not, the reason to skip them.
 
     Raises:
-        InputError: an agent that cannot be used, or a trial root that lies below instructions.
+        InputError: an agent or a judge that cannot be used, or a trial root that lies below instructions.
     """
     base = trial_base(host)
     above = instructions_above(base)
@@ -62,13 +64,15 @@ def make_plan(suites: Sequence[Suite], choices: Choices, host: Mapping[str, str]
         hint = "agents would read it; set SKILLUP_TRIAL_ROOT to a folder without such files above it"
         raise InputError([Fault(str(base), 0, 0, "", f"{above[0]} lies above the trial root", hint)])
     agents_by_suite = agents_of(suites, choices.agents, choices.model, host)
+    judges = judges_of(suites, choices.judge, host)
     probes = _Probes(host, nursery)
     tasks: list[TrialTask] = []
     found: dict[str, Agent] = {}
     for suite, agents in zip(suites, agents_by_suite, strict=True):
         for agent in agents:
             found.setdefault(agent.name, agent)
-            tasks += _trials(suite, agent, probes, base, choices)
+            trials = _trials(suite, agent, probes, base, choices)
+            tasks += [replace(task, judge=judges.get(task.case.id)) for task in trials]
     versions: dict[str, str | None] = dict.fromkeys(found)
     versions |= {task.agent.name: task.engine_version for task in tasks if not task.unmet}
     parallelism = choices.parallelism or max(suite.parallelism for suite in suites)

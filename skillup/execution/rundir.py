@@ -50,6 +50,11 @@ def write_manifest(
         parallelism=plan.parallelism,
         suites=tuple(SuiteFacts(name=suite.name, source=str(suite.source)) for suite in suites),
         agents=tuple(_facts(agent, plan.versions[agent.name]) for agent in plan.agents),
+        judges=tuple(
+            ModelFacts(provider=ref.provider, name=ref.name, base_url=ref.base_url)
+            for ref in dict.fromkeys(task.judge for task in plan.tasks)
+            if ref is not None
+        ),
         cases={task.case.id: _hash(task.case.model_dump_json(by_alias=True)) for task in plan.tasks},
         skills={
             skill.name: _hash("".join(f"{name}\0{_digest(skill.folder / name)}\n" for name in skill.files))

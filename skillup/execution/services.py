@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 
 from skillup.environments.process import Nursery
 from skillup.execution.task import Progress, Services
+from skillup.modelclient.clients import ModelClients
 from skillup.modelserver.server import ModelServer
 
 
@@ -33,7 +34,7 @@ def open_services(
             tell(progress)
 
     try:
-        yield Services(nursery, models, cancelled, host, told)
+        yield Services(nursery, models, ModelClients(cancelled), cancelled, host, told)
     finally:
         for server in started:
             server.close()

@@ -68,12 +68,13 @@ def skill_folder(engine: Engine, root: TrialRoot, name: str) -> Path:
 
 
 def secrets_of(task: TrialTask, host: Mapping[str, str]) -> tuple[str, ...]:
-    """The texts that nothing of this trial may show: credentials in its variables, and those of the CLI's login."""
+    """The texts that nothing of this trial may show: its credentials, the judge's, and those of the CLI's login."""
+    secrets = (*task.agent.secrets, *([task.judge.api_key] if task.judge and task.judge.api_key else []))
     if not task.agent.has_login:
-        return task.agent.secrets
+        return secrets
     engine = ENGINES[task.agent.engine]
     home = task.agent.shared_home or host_home(engine, host)
-    return (*task.agent.secrets, *login_secrets(engine.login_files, home))
+    return (*secrets, *login_secrets(engine.login_files, home))
 
 
 def engine_home(task: TrialTask, engine: Engine, root: TrialRoot) -> Path:

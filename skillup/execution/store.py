@@ -3,6 +3,7 @@
 <run>/run.json                                      the manifest, written first
 <run>/result.json                                   all trials, when the run ends
 <run>/<case>/<agent>/<variant>/trial-K/attempt-N/   case.json  record.json  grading.json  timing.json  result.json
+                                                    criteria.json  judge-calls.jsonl  revisions/N/…
                                                     turn-N/{stdout,stderr,turn.json}  requests.jsonl
                                                     snapshots.jsonl  contents.*  artifacts/
                                                     workspace/  left-out.txt
@@ -69,6 +70,11 @@ def _json(data: Any, *, indent: int | None = None) -> bytes:
     return (json.dumps(data, indent=indent, ensure_ascii=False) + "\n").encode("utf-8", errors="replace")
 
 
+def write_lines(path: Path, values: Iterable[Any]) -> None:
+    """Writes plain values as JSON, a line each, atomically."""
+    write_atomically(path, b"".join(_json(value) for value in values))
+
+
 class TrialFolder:
     """One attempt's folder, being written. Everything goes through the masker."""
 
@@ -92,8 +98,7 @@ class TrialFolder:
 
     def save_requests(self, requests: Iterable[RecordedRequest]) -> None:
         """Saves what the loopback model was asked, a line a request."""
-        lines = (_json(self.masker.value(asdict(request))) for request in requests)
-        write_atomically(self.path / "requests.jsonl", b"".join(lines))
+        write_lines(self.path / "requests.jsonl", (self.masker.value(asdict(request)) for request in requests))
 
     def save_record(self, record: TrialRecord) -> None:
         """Saves what happened."""

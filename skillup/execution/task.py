@@ -11,6 +11,8 @@ from typing import Literal
 from skillup.environments.process import Nursery
 from skillup.errors import Cancelled
 from skillup.execution.single_shot import joined
+from skillup.modelclient.client import ModelRef
+from skillup.modelclient.clients import ModelClients
 from skillup.modelserver.server import ModelServer
 from skillup.results import Failure, Status, Variant
 from skillup.spec.agent import Agent
@@ -26,7 +28,7 @@ class TrialTask:
     """One trial to be run, or one attempt at it: a plain picklable value. `folder` is the trial's.
 
     What planning found: `obstacle` is why it cannot run, `unmet` what the case requires and this agent has not. With
-    `single_shot` all messages of the user go out as one.
+    `single_shot` all messages of the user go out as one. `judge` is the model that is asked about the criteria.
     """
 
     case: Case
@@ -42,6 +44,7 @@ class TrialTask:
     trial_base: Path
     keep: Keep
     obstacle: Failure | None = None
+    judge: ModelRef | None = None
     unmet: str = ""
     single_shot: bool = False
     retry: RetryPolicy = field(default_factory=RetryPolicy)
@@ -89,10 +92,14 @@ class SessionClaims:
 
 @dataclass(frozen=True)
 class Services:
-    """What all trials of a run share. `models` starts the loopback model when it is first asked for."""
+    """What all trials of a run share. `models` starts the loopback model when it is first asked for.
+
+    `clients` opens the models that judge.
+    """
 
     nursery: Nursery
     models: Callable[[], ModelServer]
+    clients: ModelClients
     cancelled: threading.Event
     host: Mapping[str, str]
     tell: Callable[[Progress], None]

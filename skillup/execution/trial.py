@@ -23,6 +23,7 @@ from skillup.environments.snapshot import Snapshot, diff, take
 from skillup.environments.workspace import check_workspace
 from skillup.errors import TrialError
 from skillup.execution.commands import run_commands
+from skillup.execution.criteria import CriteriaStep
 from skillup.execution.ending import after_limit, next_limit, problem_of
 from skillup.execution.grading import grade
 from skillup.execution.place import Place, open_place
@@ -61,7 +62,7 @@ def run_trial(task: TrialTask, services: Services) -> TrialResult:
             talk = Talk.impossible(Failure.of(error))
         record = record_trial(task, talk, started, time.monotonic() - clock)
         folder.save_record(with_artifacts(record, talk.workspace, task.case.collect_artifacts, folder))
-        result = grade(task.attempt_folder)
+        result = grade(task.attempt_folder, CriteriaStep("all", task.judge, services.clients, folder.masker))
         if talk.workspace and (task.keep == "all" or (task.keep == "failed" and result.status != "PASS")):
             keep_workspace(talk.workspace, task.attempt_folder, folder.masker)
     return result

@@ -52,10 +52,11 @@ class Evidence:
         number = self.record.turns_total if rule.turn == "last" else rule.turn
         if isinstance(number, int):
             turn = self.turn(number)
-            return (turn,) if turn else self._absent(number)
-        return self.turns or self._absent(1)
+            return (turn,) if turn else self.absent(number)
+        return self.turns or self.absent(1)
 
-    def _absent(self, number: int) -> Outcome:
+    def absent(self, number: int) -> Outcome:
+        """Why a turn cannot be judged: it did not take place."""
         ending = self.record.ending
         if ending.how in ("gate_skipped", "capture_skipped"):
             return Outcome("unknown", f"turn {number} was skipped: {ending.reason}", "skip_gate")

@@ -4,22 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from skillup.judging.criteria import criteria_checks, judging_of, reasoning_of
 from skillup.judging.describe import describe, describe_expected, describe_gate
 from skillup.judging.evidence import Evidence
 from skillup.judging.rules import evaluate
 from skillup.judging.trajectory import score
 from skillup.judging.verdict import decide
-from skillup.results import Assertion, Check, CheckRole, Scope, Summary, TrialRecord, TurnRecord, UnknownCause, Verdict
+from skillup.results import (
+    Assertion,
+    Check,
+    CheckRole,
+    Criteria,
+    Scope,
+    Summary,
+    TrialRecord,
+    TurnRecord,
+    UnknownCause,
+    Verdict,
+)
 from skillup.spec.case import Case, Gate
 from skillup.spec.rules import Rule
 
 
-def judge(case: Case, evidence: Evidence) -> Verdict:
-    """The verdict on one trial. Every check is evaluated and listed, so that denominators are the same in every run."""
+def judge(case: Case, evidence: Evidence, said: Criteria | None = None) -> Verdict:
+    """The verdict on one trial. Every check is evaluated and listed, so that denominators are the same in every run.
+
+    `said` is what a model has said about the criteria, None when none was asked.
+    """
     record = evidence.record
-    checks = (*_gates(case, record), *_rules(case, evidence))
+    criteria = criteria_checks(case, evidence, said)
+    checks = (*certain_checks(case, evidence), *criteria)
     decision = decide(record.ending, checks, record.failures)
-    assertions = tuple(_assertion(check) for check in checks)
+    assertions = tuple(_assertion(check) for check in checks if check.role != "score")
+    score = next((check.score for check in criteria if check.role == "score"), None)
     return Verdict(
         status=decision.status,
         code=decision.code,
@@ -30,7 +47,17 @@ def judge(case: Case, evidence: Evidence) -> Verdict:
         violations_before_error=decision.violations_before_error,
         turns_executed=len(evidence.turns),
         turns_total=record.turns_total,
+        score=score,
+        pass_threshold=case.judge.threshold if case.judge and criteria else None,
+        reasoning=reasoning_of(criteria),
+        partial=any(check.cause == "not_asked" for check in criteria) and decision.code == "partial",
+        judging=judging_of(said),
     )
+
+
+def certain_checks(case: Case, evidence: Evidence) -> tuple[Check, ...]:
+    """Every check that needs no model: gates, expectations, rules."""
+    return (*_gates(case, evidence.record), *_rules(case, evidence))
 
 
 def _gates(case: Case, record: TrialRecord) -> Iterator[Check]:

@@ -14,6 +14,8 @@ from skillup.results import Check, Ending, Failure, Status
 
 _SKIP_CODES = {"gate_skipped": "gate", "capture_skipped": "capture"}
 
+_ASK_AGAIN = "`skillup judge RUN --ask missing` asks the model again; no agent is started"
+
 _HINTS = {
     "judge": "evidence is missing from the run directory: is it whole?",
     "unobservable": "check the answer or the workspace instead, or choose an engine that shows it",
@@ -42,12 +44,13 @@ def decide(ending: Ending, checks: Sequence[Check], failures: Sequence[Failure])
     if ending.how == "unmet":
         return Decision("SKIP", "requires", ending.reason)
     violated = [check for check in checks if _violated(check)]
-    unknown = [check for check in checks if check.state == "unknown" and check.role != "failure"]
+    unknown = [check for check in checks if check.state == "unknown" and check.role != "failure" and check.required]
     return (
         _failed(ending, violated)
         or _cut(ending, unknown)
         or _not_judged(ending, unknown)
         or _skipped(ending, unknown)
+        or _partial(checks)
         or _held(checks)
     )
 
@@ -55,7 +58,7 @@ def decide(ending: Ending, checks: Sequence[Check], failures: Sequence[Failure])
 def _violated(check: Check) -> bool:
     """Whether the check counts against the agent. A gate that only skips says how the conversation went."""
     skips = check.role == "gate" and check.cause == "skip_gate"
-    return check.state == ("met" if check.role == "failure" else "not_met") and not skips
+    return check.required and check.state == ("met" if check.role == "failure" else "not_met") and not skips
 
 
 def _error(error: Failure, checks: Sequence[Check]) -> Decision:
@@ -98,7 +101,7 @@ def _not_judged(ending: Ending, unknown: Sequence[Check]) -> Decision | None:
     skipping = ending.how in _SKIP_CODES
     owed = [check for check in unknown if not (skipping and check.cause == "skip_gate")]
     hidden = [check for check in owed if check.cause == "unobservable"]
-    broken = [check for check in owed if check.cause != "unobservable"]
+    broken = [check for check in owed if check.cause not in ("unobservable", "not_asked")]
     if broken:
         return _undecided("judge", broken)
     return _undecided("unobservable", hidden) if hidden else None
@@ -111,7 +114,7 @@ def _undecided(kind: Literal["judge", "unobservable"], checks: Sequence[Check]) 
         phase="judging",
         message=message,
         turn=turn if isinstance(turn, int) else None,
-        hint=_HINTS[kind],
+        hint=_ASK_AGAIN if checks[0].role in ("criterion", "score") else _HINTS[kind],
     )
     return Decision("ERROR", kind, message, failure)
 
@@ -124,16 +127,32 @@ def _skipped(ending: Ending, unknown: Sequence[Check]) -> Decision | None:
     return Decision("SKIP", _SKIP_CODES[ending.how], ending.reason + missed)
 
 
+def _partial(checks: Sequence[Check]) -> Decision | None:
+    """Criteria that nobody was asked about: what else there is holds, and that is not all that the case asks."""
+    missing = [check for check in checks if check.cause == "not_asked" and check.role == "criterion"]
+    if not missing:
+        return None
+    others = [check for check in checks if check.role not in ("criterion", "score")]
+    held = f"{_count(len(others), 'other check')} held; " if others else ""
+    what = "criterion was" if len(missing) == 1 else "criteria were"
+    return Decision("UNCHECKED", "partial", f"{held}{len(missing)} {what} not judged")
+
+
 def _held(checks: Sequence[Check]) -> Decision:
     """Everything that was required was checked and held; or nothing was to be checked."""
     if not checks:
         return Decision("UNCHECKED", "unchecked", "the case says `judge: {type: none}`: nothing was checked")
-    unknown = [check for check in checks if check.state == "unknown"]
-    if len(unknown) == len(checks):
+    listed = [check for check in checks if check.role != "score"]
+    unknown = [check for check in listed if check.state == "unknown"]
+    if len(unknown) == len(listed):
         return _undecided("unobservable", unknown)
-    held = len(checks) - len(unknown)
-    reason = "the check held" if len(checks) == 1 else f"all {held} checks held"
-    if unknown:
+    missed = [check for check in listed if not check.required and check.state != "met"]
+    held = len(listed) - len(unknown)
+    reason = "the check held" if len(listed) == 1 else f"all {held} checks held"
+    if missed:
+        score = next(check for check in checks if check.role == "score")
+        reason = f"{_count(len(listed) - len(missed), 'check')} held, and the score is high enough: {score.evidence}"
+    elif unknown:
         reason = f"{_count(held, 'check')} held; {_count(len(unknown), 'failure rule')} unknown, so not matched"
     return Decision("PASS", "all_met", reason)
 

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from skillup.errors import Fault, InputError
+from skillup.loading.attachments import with_attachments
 from skillup.loading.checks import Fixtures, case_faults, case_warnings, judge_faults, skill_faults
 from skillup.loading.document import Document, KeyPath
 from skillup.loading.faults import faults_from_validation
@@ -89,6 +90,7 @@ class CaseLoader:
         if not self._lenient:
             case, faults = self.references.filled(case, self._places(document))
             self.faults += [fault for fault in faults if fault not in self.faults]  # the suite's are told once
+            case = with_attachments(case, self._ground, self._judging(document), self.faults)
         self._check(case, document)
         self.warnings += case_warnings(case, document)
         self.cases.append(case)
@@ -153,11 +155,13 @@ class CaseLoader:
         prepared = self._suite is not None and bool(self._suite.file.environment.setup_steps)
         self.faults += git_faults(case, document, self._ground, prepared=prepared)
         self.faults += self._fixtures.answer_faults(case, self.references.named_by(case), document)
-        turns = len(case.turns)
-        if self._suite is None or document.data.get("judge") is not None:
-            judged_by, case_id = document, ""
-        else:
-            judged_by, case_id = self._suite.document, case.id
-        self.faults += judge_faults(case.judge, turns, judged_by, case_id=case_id)
+        judged_by = self._judging(document)
+        case_id = "" if judged_by is document else case.id
+        self.faults += judge_faults(case.judge, len(case.turns), judged_by, case_id=case_id)
         if self._skills is not None:
             self.faults += skill_faults(case.judge, self._skills, judged_by, case_id=case_id)
+
+    def _judging(self, document: Document) -> Document:
+        """The file that holds the judge of a case: its own, or the suite's."""
+        own = self._suite is None or document.data.get("judge") is not None
+        return document if own or self._suite is None else self._suite.document

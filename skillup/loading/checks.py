@@ -88,18 +88,20 @@ def suite_warnings(suite: SuiteFile, document: Document) -> Iterator[str]:
 
 
 def judge_faults(judge: Judge | None, turns: int, document: Document, *, case_id: str = "") -> Iterator[Fault]:
-    """Rules that name a turn which the case does not have; `case_id` when the judge is the suite's."""
+    """Rules and criteria that name a turn which the case does not have; `case_id` when the judge is the suite's."""
+    named: list[tuple[KeyPath, object]] = [
+        (("judge", "criteria", index, "turn"), criterion.turn)
+        for index, criterion in enumerate(judge.criteria if judge else ())
+    ]
     for key, items in (("success", judge.success), ("failure", judge.failure)) if judge else ():
         for index, item in enumerate(items):
-            number = item.rule.turn
-            if isinstance(number, int) and number > turns:
-                whose = f"the case {case_id}" if case_id else "the case"
-                count = f"{turns} turn{'' if turns == 1 else 's'}"
-                yield document.fault(
-                    ("judge", key, index, item.name, "turn"),
-                    f"turn {number} does not exist: {whose} has {count}",
-                    hint="turns count from 1",
-                )
+            named.append((("judge", key, index, item.name, "turn"), item.rule.turn))
+    for place, number in named:
+        if isinstance(number, int) and number > turns:
+            whose = f"the case {case_id}" if case_id else "the case"
+            count = f"{turns} turn{'' if turns == 1 else 's'}"
+            message = f"turn {number} does not exist: {whose} has {count}"
+            yield document.fault(place, message, hint="turns count from 1")
 
 
 def skill_faults(
@@ -209,6 +211,8 @@ def _checked_texts(case: Case) -> Iterator[tuple[KeyPath, str]]:
     for name, items in (("success", case.judge.success), ("failure", case.judge.failure)) if case.judge else ():
         for index, item in enumerate(items):
             yield from ((("judge", name, index, item.name), text) for text in _texts_of(item.rule))
+    for index, criterion in enumerate(case.criteria):
+        yield ("judge", "criteria", index), criterion.text
 
 
 def _texts_of(rule: Rule) -> tuple[str, ...]:

@@ -26,7 +26,7 @@ _CONTEXT_TOKENS: Final = 8_192
 """All that this model was trained for."""
 
 _MAX_TOKENS: Final = 1_000
-_MAX_TEXT: Final = 60
+_MAX_TEXT: Final = 40
 """Characters of a text in its answer: it has nothing to say that is worth waiting for."""
 
 _MAX_ITEMS: Final = 1

@@ -16,7 +16,7 @@ from contextlib import asynccontextmanager
 from typing import Any, Final
 
 from pydantic_ai.direct import model_request
-from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError, UnexpectedModelBehavior, UserError
+from pydantic_ai.exceptions import ModelConnectionError, ModelHTTPError, UserError
 from pydantic_ai.messages import ModelRequest, ModelResponse, SystemPromptPart, UserPromptPart
 from pydantic_ai.models import Model, ModelRequestParameters
 from pydantic_ai.output import OutputObjectDefinition
@@ -120,12 +120,11 @@ class RemoteClient:
             raise _RefusedError(str(error), ModelCallError("request", f"{self._ref.label}: {error}")) from None
         except ModelHTTPError as error:
             raise _http_fault(self._ref, error) from None
-        except ModelAPIError as error:
-            garbled = "decode" in error.message
-            kind, what = ("output", "sent what is no answer") if garbled else ("network", "cannot be reached")
-            raise ModelCallError(kind, f"{self._ref.label} {what}: {error.message}") from None  # type: ignore[arg-type]
-        except UnexpectedModelBehavior as error:
-            raise ModelCallError("output", f"{self._ref.label} sent what is no answer: {error.message}") from None
+        except ModelConnectionError as error:
+            raise ModelCallError("network", f"{self._ref.label} cannot be reached: {error.message}") from None
+        except Exception as error:
+            # Endpoints send what no library foresees, and no trial may be lost by it.
+            raise ModelCallError("output", f"{self._ref.label} sent what is no answer: {error!s:.300}") from error
         return Reply(
             text=response.text or "",
             usage=_usage(response, priced=self._ref.base_url is None),

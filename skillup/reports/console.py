@@ -26,7 +26,7 @@ MEANINGS: dict[Status, str] = {
     "FAIL": "the agent did not do what the case asks",
     "ERROR": "no measurement: a fault of the set-up, the CLI or the provider, not of the agent",
     "SKIP": "the conversation was meant to stop early; what would have come after was not checked",
-    "UNCHECKED": "the case says that nothing is to be checked",
+    "UNCHECKED": "nothing was to be checked, or not all of it was; in no rate",
 }
 
 REQUIRES = "the agent has not what the case requires; nothing was run"

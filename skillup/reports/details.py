@@ -10,7 +10,7 @@ from rich.text import Text
 from skillup.judging.totals import is_fallback
 from skillup.reports.lines import STYLES, say
 from skillup.reports.plain import plain
-from skillup.results import Assertion, TrialResult, TurnResult
+from skillup.results import Assertion, Judging, TrialResult, TurnResult
 
 _LONG = 1000
 """Characters of an answer or a piece of evidence: a screenful; the files have all of it."""
@@ -34,6 +34,8 @@ def details(result: TrialResult, console: Console, *, turns: bool) -> None:
             _turn(turn, console)
     for check in result.grading.assertion_results:
         _check(check, console)
+    if result.grading.judging is not None:
+        _say(console, "judge", _judge(result.grading.judging))
     if result.error is not None:
         _say(console, "error", f"{result.error.kind}: {result.error.message}", "magenta")
         if result.error.hint:
@@ -49,8 +51,21 @@ def details(result: TrialResult, console: Console, *, turns: bool) -> None:
 
 def _check(check: Assertion, console: Console) -> None:
     mark, style = _mark(check)
-    _say(console, f"{mark} {check.role}", check.text, style)
+    _say(console, f"{mark} {'judged' if check.role == 'criterion' else check.role}", check.text, style)
     _say(console, "", check.evidence)
+    if check.reasoning and check.reasoning not in check.evidence:
+        _say(console, "", check.reasoning)
+
+
+def _judge(judging: Judging) -> str:
+    """Which model judged, and what that took; the agent's figures hold none of it."""
+    judge, usage = judging.judge, judging.usage
+    facts = [f"{judging.calls} call{'' if judging.calls == 1 else 's'}"]
+    facts += [f"{usage.total_tokens} tokens"] if usage.total_tokens is not None else []
+    facts += [f"${usage.cost_usd:.4f}"] if usage.cost_usd is not None else []
+    facts += [f"agreement {judging.agreement:.2f}"] if judging.agreement is not None else []
+    facts += judging.notes
+    return f"{judge.provider}/{judge.answered_by or judge.model}: {', '.join(facts)}"
 
 
 def _mark(check: Assertion) -> tuple[str, str]:

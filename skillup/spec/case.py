@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, model_validator
 
+from skillup.spec.criteria import Criterion
 from skillup.spec.git import Git
 from skillup.spec.judge import Expect, Judge
 from skillup.spec.mocks import MockTools
@@ -167,11 +168,16 @@ class Case(Spec):
         return tuple(item.rule for item in self.judge.success) if self.judge else ()
 
     @property
+    def criteria(self) -> tuple[Criterion, ...]:
+        """What a model judges."""
+        return self.judge.criteria if self.judge else ()
+
+    @property
     def all_rules(self) -> tuple[Rule, ...]:
         """Every rule that this case checks, those of `expect` included."""
         return (*(rule for _, rule in self.expect.rules()), *self.success_rules, *self.failure_rules)
 
     @property
     def checks_nothing(self) -> bool:
-        """Whether no gate, expectation or rule could ever say no."""
-        return not self.all_rules and not any(turn.post_condition for turn in self.turns)
+        """Whether no gate, expectation, rule or criterion could ever say no."""
+        return not self.all_rules and not self.criteria and not any(turn.post_condition for turn in self.turns)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from skillup.spec.command_rule import CommandHolds
 from skillup.spec.content_rules import FileMatches, OutputEquals, SuiteText
+from skillup.spec.criteria import Criterion, JudgeContext, JudgeSkill, refuse_useless, with_ids
 from skillup.spec.json_rules import JsonPath
 from skillup.spec.problems import fault_at
 from skillup.spec.rule_items import RuleItem
@@ -22,7 +23,7 @@ from skillup.spec.rules import (
     Rule,
     refuse_contradiction,
 )
-from skillup.spec.values import InnerPath, Spec, Text, Whole
+from skillup.spec.values import InnerPath, LimitSeconds, Spec, Text, Threshold, Whole, Words
 
 EXIT_CODE_REASON = "`exit_code` can never differ on a built-in engine: a turn that ends with another code is ERROR"
 
@@ -85,17 +86,66 @@ class Expect(Spec):
         return self.model_copy(update={**joined_lists, "golden_file": self.golden_file or defaults.golden_file})
 
 
+DEFAULT_THRESHOLD = 0.7
+"""The share of the weights that criteria must reach when nothing says otherwise; the public format's default."""
+
+DEFAULT_JUDGE_SECONDS = 120.0
+"""Time limit of one call of the judge's model: a slow model that thinks first needs a minute."""
+
+MAX_SAMPLES = 25
+
+
+class JudgeModel(Spec):
+    """The model that judges, apart from the agent's; a text alone is its name."""
+
+    provider: Literal["anthropic", "openai", "ollama", "local"] | None = None
+    name: Words | None = None
+    base_url: Words | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _word(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            return {"provider": value} if value == "local" else {"name": value}
+        return value
+
+    @model_validator(mode="after")
+    def _an_address(self) -> Self:
+        if self.base_url and not self.base_url.startswith(("http://", "https://")):
+            raise fault_at("not an http(s) address", "base_url", hint="begin it with https:// or http://")
+        if self.base_url and "@" in self.base_url.split("/")[2]:
+            hint = "export SKILLUP_JUDGE_API_KEY instead"
+            raise fault_at("a secret may not stand in an address", "base_url", hint=hint)
+        if self.base_url and self.provider == "local":
+            raise fault_at("the local model is in the process and has no address", "base_url", hint="remove base_url")
+        return self
+
+
 class Judge(Spec):
-    """What turns the rules into a verdict: any `failure` rule that matches is FAIL, every `success` rule must hold."""
+    """What turns rules and criteria into a verdict.
 
-    later = frozenset({"script_path", "model", "criteria", "pass_threshold", "timeout_seconds", "context", "skills"})
-    later_values: ClassVar[Mapping[str, frozenset[str]]] = MappingProxyType(
-        {"type": frozenset({"script", "agent_judge", "rubric"})}
-    )
+    Any `failure` rule that matches is FAIL, every `success` rule must hold. With `agent_judge` or `rubric` a model
+    judges `criteria` besides, and their weighted mean must reach `pass_threshold`.
+    """
 
-    type: Literal["rule_based", "none"]
+    later = frozenset({"script_path", "engine"})
+    later_values: ClassVar[Mapping[str, frozenset[str]]] = MappingProxyType({"type": frozenset({"script"})})
+
+    type: Literal["rule_based", "agent_judge", "rubric", "none"]
     success: tuple[RuleItem, ...] = ()
     failure: tuple[RuleItem, ...] = ()
+    criteria: tuple[Criterion, ...] = ()
+    model: JudgeModel | None = None
+    pass_threshold: Threshold | None = None
+    timeout_seconds: LimitSeconds = None
+    samples: Annotated[Whole, Field(ge=1, le=MAX_SAMPLES)] = 1
+    context: JudgeContext = JudgeContext()
+    skills: tuple[JudgeSkill, ...] = ()
+
+    @property
+    def threshold(self) -> float:
+        """The score that the criteria must reach, above 0 and at most 1."""
+        return DEFAULT_THRESHOLD if self.pass_threshold is None else self.pass_threshold
 
     @model_validator(mode="before")
     @classmethod
@@ -106,10 +156,11 @@ class Judge(Spec):
                 "a judge needs a `type`; without it its rules would not count",
                 hint="write `type: rule_based`, or `type: none`",
             )
-        return value
+        return {**value, "criteria": with_ids(value["criteria"])} if _has_criteria(value) else value
 
     @model_validator(mode="after")
     def _meaningful(self) -> Self:
+        self._check_criteria()
         if self.type == "none" and (self.success or self.failure):
             raise fault_at("`type: none` checks nothing, but rules are given", "type", hint="use type: rule_based")
         if self.type == "rule_based" and not (self.success or self.failure):
@@ -153,3 +204,23 @@ class Judge(Spec):
                     hint=hint,
                 )
         return self
+
+    def _check_criteria(self) -> None:
+        asks = self.type in ("agent_judge", "rubric")
+        given = sorted(self.model_fields_set & _OF_MODELS)
+        if given and not asks:
+            hint = "use type: agent_judge, or type: rubric"
+            raise fault_at(f"`{given[0]}` says nothing to a judge of type {self.type}", given[0], hint=hint)
+        if asks and not self.criteria:
+            raise fault_at(
+                f"a judge of type {self.type} without criteria", hint="give `criteria`: a list of statements"
+            )
+        refuse_useless(self.criteria)
+
+
+_OF_MODELS = frozenset({"criteria", "model", "pass_threshold", "timeout_seconds", "samples", "context", "skills"})
+"""Keys that only a judge with a model reads."""
+
+
+def _has_criteria(value: Any) -> bool:
+    return isinstance(value, dict) and "criteria" in value

@@ -100,6 +100,13 @@ def _seconds(value: Any) -> Any:
     return value
 
 
+def number(value: Any) -> Any:
+    """A number as a float; a text or a truth value is none."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise fault_at("must be a number", hint="without quotes")
+    return float(value)
+
+
 def _limit_seconds(value: Any) -> Any:
     value = _seconds(value)
     if isinstance(value, float) and value < 0:
@@ -167,6 +174,9 @@ LimitCount = Annotated[Annotated[StrictInt, Field(ge=1)] | None, BeforeValidator
 
 Delay = Annotated[StrictFloat, BeforeValidator(_seconds), Field(ge=0, le=MAX_SECONDS, allow_inf_nan=False)]
 """A wait in seconds, 0 for none."""
+
+Threshold = Annotated[float, BeforeValidator(number), Field(gt=0, le=1, allow_inf_nan=False)]
+"""A score that must be reached, above 0 and at most 1."""
 
 TurnReference = Annotated[int | str, BeforeValidator(_turn_reference)]
 """A turn by number (from 1), `any` or `last`."""

@@ -40,7 +40,7 @@ def test_every_status_shows_what_it_means(trials: Trials) -> None:
         "FAIL       the agent did not do what the case asks",
         "ERROR      no measurement: a fault of the set-up, the CLI or the provider, not of the agent",
         "SKIP       the conversation was meant to stop early; what would have come after was not checked",
-        "UNCHECKED  the case says that nothing is to be checked",
+        "UNCHECKED  nothing was to be checked, or not all of it was; in no rate",
         "",
         "1 passed, 1 failed, 1 error (1 overloaded), 1 skipped, 1 unchecked; 1 of 2 valid trials passed (50%)",
     ]

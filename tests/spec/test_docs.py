@@ -1,4 +1,4 @@
-"""docs/cases.md and docs/agents.md name every key, and every example in them can be used as it stands."""
+"""The pages on cases, judges and agents name every key, and every example in them can be used as it stands."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from tests.support import Project
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 CASES = (DOCS / "cases.md").read_text(encoding="utf-8")
+JUDGES = (DOCS / "judges.md").read_text(encoding="utf-8")
 AGENTS = (DOCS / "agents.md").read_text(encoding="utf-8")
 DEPARTURES = (DOCS / "departures.md").read_text(encoding="utf-8")
 
@@ -45,7 +46,7 @@ def validated(kind: str, text: str) -> Any:
     return Case.model_validate({"id": "example", **data})
 
 
-@pytest.mark.parametrize(("kind", "text"), [*blocks(CASES), *blocks(AGENTS)])
+@pytest.mark.parametrize(("kind", "text"), [*blocks(CASES), *blocks(JUDGES), *blocks(AGENTS)])
 def test_every_example_is_valid(kind: str, text: str) -> None:
     validated(kind, text)
 
@@ -88,8 +89,8 @@ def undocumented(model: type[BaseModel], text: str) -> list[str]:
 
 
 def test_every_key_of_suites_and_cases_is_documented() -> None:
-    assert not undocumented(SuiteFile, CASES)
-    assert not undocumented(Case, CASES)
+    assert not undocumented(SuiteFile, CASES + JUDGES)
+    assert not undocumented(Case, CASES + JUDGES)
 
 
 def test_every_key_of_profiles_and_every_setting_is_documented() -> None:

@@ -90,6 +90,21 @@ ACCEPTED_BY_CASES = {
     + " file_contains: [{path: e, content: f}]}\n",
     "expect.golden_file": PROMPT + "expect: {golden_file: x}\n",
     "judge none": PROMPT + "judge: {type: none}\n",
+    "judge agent_judge": PROMPT
+    + "judge: {type: agent_judge, model: m, criteria: [a], pass_threshold: 0.7, timeout_seconds: 0}\n",
+    "judge rubric": PROMPT + "judge: {type: rubric, criteria: [a], samples: 3, success: [{files_exist: [a]}]}\n",
+    "judge.model": PROMPT
+    + "judge: {type: rubric, criteria: [a], model: {provider: openai, name: m, base_url: 'http://h'}}\n",
+    "judge.criteria": PROMPT
+    + "judge: {type: rubric, criteria: [{id: a, text: b, weight: 2, required: true, scored: true, scope: turn,"
+    + " turn: 1}, {text: c, scope: conversation, window: 2}]}\n",
+    "judge.context": PROMPT
+    + "judge: {type: rubric, criteria: [a], context: {profile: minimal, final_message: truncate, transcript: file_ref,"
+    + " workspace_diff: omit, generated_files: include, attachments: [a.md, {path: b.md, label: c}, {text: d}],"
+    + " limits: {max_bytes: 65536, transcript_max_turns: 20, workspace_diff_max_lines: 0}}}\n",
+    "judge.skills": PROMPT + "judge: {type: agent_judge, criteria: [a], skills: [{source: local_path, path: s}, t]}\n",
+    "judge.criteria.builtin": PROMPT + "judge: {type: rubric, criteria: [{builtin: self_coherence, weight: 2}]}\n",
+    "judge.context, a profile": PROMPT + "judge: {type: rubric, criteria: [a], context: minimal}\n",
     "output_contains": RULE % "output_contains: {all: [a], any: [b], not: [c]}",
     "output_matches": RULE % "output_matches: {all: [a], any: [b], not: [c]}",
     "tool_called": RULE % "tool_called: {name: bash, args: {command: ls}}",
@@ -107,11 +122,8 @@ LATER_IN_CASES = {
     "turns.respond": ("input: {turns: [{role: user, respond: x}]}\n", "simulated user"),
     "judges": (PROMPT + "judges: []\n", "judges"),
     "mcp": (PROMPT + "mcp: {servers: []}\n", "mcp"),
-    **{f"judge.type {name}": (PROMPT + f"judge: {{type: {name}}}\n", name) for name in ("script", "agent_judge")},
-    **{
-        f"judge.{key}": (PROMPT + f"judge: {{type: none, {key}: x}}\n", key)
-        for key in ("script_path", "model", "criteria", "pass_threshold", "timeout_seconds", "context", "skills")
-    },
+    "judge.type script": (PROMPT + "judge: {type: script}\n", "script"),
+    **{f"judge.{key}": (PROMPT + f"judge: {{type: none, {key}: x}}\n", key) for key in ("script_path", "engine")},
 }
 
 REFUSED_WITH_THE_REASON = {
@@ -174,7 +186,7 @@ def test_only_the_published_version_of_the_format_is_read() -> None:
 
 
 def test_what_comes_with_an_unsupported_form_is_not_worth_a_line_each() -> None:
-    text = PROMPT + "judge: {type: agent_judge, model: x, criteria: [a], pass_threshold: 0.7}\n"
+    text = PROMPT + "judge: {type: script, script_path: x}\n"
     assert report_on(text, Case).count("\n") == 0
 
 

@@ -1,0 +1,97 @@
+"""The step of judging that asks a model: before the verdict, saved beside the trial, and repeated only on demand.
+
+criteria.json       what the model said: the verdict is made from this, today and later
+judge-calls.jsonl   every question and answer, a line each, to see how it came about
+revisions/N/        both, and the grading made of them, as they were before the model was asked again
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from skillup.execution.masked import masked
+from skillup.execution.record import stamp
+from skillup.execution.store import read_model, write_atomically, write_json, write_lines
+from skillup.judging.asking import Asked, Call, ask, open_sets
+from skillup.judging.evidence import Evidence
+from skillup.masking import Masker
+from skillup.modelclient.client import ModelRef
+from skillup.modelclient.clients import ModelClients
+from skillup.results import Criteria, CriterionResult
+from skillup.spec.case import Case
+
+Ask = Literal["saved", "missing", "all"]
+"""`saved` takes what is there, `missing` asks for what has no verdict, `all` asks anew."""
+
+FILE = "criteria.json"
+CALLS = "judge-calls.jsonl"
+
+
+@dataclass(frozen=True)
+class CriteriaStep:
+    """How the criteria of a trial come by their verdicts. Without a model they are what was saved, or unknown."""
+
+    how: Ask = "saved"
+    model: ModelRef | None = None
+    clients: ModelClients | None = None
+    masker: Masker = field(default_factory=Masker)
+
+    def take(self, folder: Path, case: Case, evidence: Evidence) -> Criteria | None:
+        """What a model says about a trial's criteria, saved before it is returned; None when none was ever asked.
+
+        Raises:
+            Cancelled: the user stopped the run.
+            RunDirectoryError, OSError: it cannot be read, or saved.
+        """
+        saved = read_model(folder / FILE, Criteria) if case.criteria and (folder / FILE).exists() else None
+        model, clients = self.model, self.clients
+        if self.how == "saved" or model is None or clients is None:
+            return saved
+        known = _known(saved) if self.how == "missing" else {}
+        if not open_sets(case, evidence, known):
+            return saved
+        revision = saved.revision + 1 if saved else 1
+        now = stamp(datetime.now(UTC))
+        asked = ask(case, evidence, model, lambda: clients.of(model), known=known, revision=revision, now=now)
+        self._save(folder, asked, saved)
+        return read_model(folder / FILE, Criteria)
+
+    def _save(self, folder: Path, asked: Asked, before: Criteria | None) -> None:
+        if before is not None:
+            _keep(folder, before.revision)
+        write_lines(folder / CALLS, [self.masker.value(_line(call)) for call in asked.calls])
+        write_json(folder / FILE, masked(asked.criteria, self.masker))
+
+
+SAVED = CriteriaStep()
+"""Takes what is there and asks nobody."""
+
+
+def _known(saved: Criteria | None) -> Mapping[str, CriterionResult]:
+    return {result.id: result for result in saved.results if result.verdict is not None} if saved else {}
+
+
+def _keep(folder: Path, revision: int) -> None:
+    """Copies what is going to be replaced; a copy that is there already was whole."""
+    kept = folder / "revisions" / str(revision)
+    kept.mkdir(parents=True, exist_ok=True)
+    for name in (FILE, CALLS, "grading.json", "result.json"):
+        if (folder / name).exists() and not (kept / name).exists():
+            write_atomically(kept / name, (folder / name).read_bytes())
+
+
+def _line(call: Call) -> dict[str, Any]:
+    reply = call.reply
+    return {
+        "criteria": list(call.criteria),
+        "sample": call.sample,
+        "attempt": call.attempt,
+        "request": {"system": call.system, "user": call.text, "schema": dict(call.schema)},
+        "reply": None if reply is None else {**asdict(reply), "usage": reply.usage.model_dump(mode="json")},
+        "error": call.error,
+        "complaints": list(call.complaints),
+    }

@@ -1,0 +1,214 @@
+"""Which model judges a case: the command line, then the variables, then the case. Decided before anything is spent."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final, get_args
+
+from skillup.errors import Fault, InputError
+from skillup.execution.criteria import SAVED, Ask, CriteriaStep
+from skillup.execution.store import read_model
+from skillup.loading.paths import shown
+from skillup.masking import Masker
+from skillup.modelclient.client import PROVIDERS, ModelRef, Provider
+from skillup.modelclient.clients import ModelClients, missing
+from skillup.spec.case import Case
+from skillup.spec.judge import JudgeModel
+from skillup.spec.suite import Suite
+
+VARIABLES: Final = ("SKILLUP_JUDGE_PROVIDER", "SKILLUP_JUDGE_MODEL", "SKILLUP_JUDGE_BASE_URL", "SKILLUP_JUDGE_API_KEY")
+"""The judge's own variables, apart from the agent's; no agent ever gets them."""
+
+_PROVIDER, _MODEL, _BASE_URL, _KEY = VARIABLES
+
+_KEYS: Final[Mapping[str, str]] = {
+    "anthropic": "ANTHROPIC_API_KEY",
+    "openai": "OPENAI_API_KEY",
+    "ollama": "OLLAMA_API_KEY",
+}
+"""Where a provider's key is when the judge has none of its own."""
+
+_PREFIXES: Final[tuple[tuple[str, Provider], ...]] = (("claude", "anthropic"), ("gpt-", "openai"))
+"""Names that say whose they are."""
+
+_HINT: Final = (
+    "write `judge: {model: {provider: …, name: …}}`, pass --judge-model PROVIDER/NAME, or export "
+    f"{_PROVIDER} and {_MODEL}; --no-model-judge runs without"
+)
+
+
+@dataclass(frozen=True)
+class JudgeChoice:
+    """What the command line says about the judge: `PROVIDER/NAME`, a name, or nothing."""
+
+    model: str | None = None
+    without: bool = False
+
+
+class _NoModelError(Exception):
+    """(message, hint): no model can be had for a case."""
+
+
+def judge_of(case: Case, choice: JudgeChoice, host: Mapping[str, str], where: str) -> ModelRef | None:
+    """The model that judges a case; None when it has no criteria, or is to be run without.
+
+    Raises:
+        InputError: nothing says which model, its key is missing, or what it needs is not installed.
+    """
+    if choice.without or not case.criteria:
+        return None
+    try:
+        return _resolved(case, choice, host)
+    except _NoModelError as error:
+        message, hint = error.args
+        raise InputError([Fault(where, 0, 0, "judge.model", f"{case.id}: {message}", hint)]) from None
+
+
+def judges_of(suites: Sequence[Suite], choice: JudgeChoice, host: Mapping[str, str]) -> dict[str, ModelRef]:
+    """The model of every case that needs one, by the case's id.
+
+    Raises:
+        InputError: with the faults of all cases.
+    """
+    found: dict[str, ModelRef] = {}
+    faults: list[Fault] = []
+    for suite, case in _cases(suites):
+        try:
+            ref = judge_of(case, choice, host, shown(suite.source))
+        except InputError as error:
+            faults += error.faults
+        else:
+            found |= {case.id: ref} if ref else {}
+    if faults:
+        raise InputError(faults)
+    return found
+
+
+def steps_of(
+    folders: Sequence[Path], how: Ask, choice: JudgeChoice, host: Mapping[str, str]
+) -> tuple[CriteriaStep, ...]:
+    """How saved trials are judged again: by what was saved, or by the models that they need, all of them at hand.
+
+    Raises:
+        InputError: a model cannot be had; with the faults of all trials.
+        RunDirectoryError: a folder is not a saved trial.
+    """
+    if how == "saved":
+        return tuple(SAVED for _ in folders)
+    clients = ModelClients(threading.Event())
+    steps: list[CriteriaStep] = []
+    faults: list[Fault] = []
+    for folder in folders:
+        try:
+            saved = next(iter(sorted(folder.glob("attempt-*/case.json"))), None)  # a trial may not have begun
+            ref = judge_of(read_model(saved, Case), choice, host, shown(saved)) if saved else None
+        except InputError as error:
+            faults += error.faults
+        else:
+            masker = Masker([ref.api_key] if ref and ref.api_key else [])
+            steps.append(CriteriaStep(how, ref, clients, masker))
+    if faults:
+        raise InputError(faults)
+    return tuple(steps)
+
+
+def _cases(suites: Sequence[Suite]) -> Iterator[tuple[Suite, Case]]:
+    for suite in suites:
+        for case in suite.cases:
+            yield suite, case
+
+
+@dataclass(frozen=True)
+class _Said:
+    """What one place says about the model."""
+
+    name: str | None = None
+    provider: Provider | None = None
+    base_url: str | None = None
+
+
+def _resolved(case: Case, choice: JudgeChoice, host: Mapping[str, str]) -> ModelRef:
+    """The model as the command line, the variables and the case say together, the first of them that says it."""
+    line, variables, written = _line(choice.model), _variables(host), _written(case)
+    named = next((said for said in (line, variables, written) if said.name or said.provider), None)
+    if named is None:
+        raise _NoModelError("nothing says which model judges its criteria", _HINT)
+    own = written.provider or ("openai" if written.base_url and not _by_name(written.name) else None)
+    provider = line.provider or variables.provider or _by_name(named.name) or own
+    if provider is None:
+        raise _NoModelError(f"whose model {named.name} is cannot be told from its name", _HINT)
+    if provider == "local":
+        return _checked(ModelRef("local", named.name if named.provider == "local" else None))
+    name = next((said.name for said in (line, variables, written) if said.name), None)
+    if name is None:
+        raise _NoModelError(f"nothing says which model of {provider} judges its criteria", _HINT)
+    same = own in (None, provider)
+    base_url = variables.base_url or (written.base_url if same else None)
+    return _checked(ModelRef(provider, name, base_url, _key(provider, base_url, host)))
+
+
+def _checked(ref: ModelRef) -> ModelRef:
+    lacking = missing(ref)
+    if lacking:
+        raise _NoModelError(*lacking)
+    return ref
+
+
+def _line(model: str | None) -> _Said:
+    """`PROVIDER/NAME`, `local`, `local/FILE`, or a name; a name may hold `/` itself."""
+    first, _, rest = (model or "").partition("/")
+    provider = _provider(first)
+    if provider is None or not (rest or provider == "local"):
+        return _Said(model)
+    return _Said(rest or None, provider)
+
+
+def _variables(host: Mapping[str, str]) -> _Said:
+    written = host.get(_PROVIDER)
+    if written and _provider(written) is None:
+        raise _NoModelError(f"{_PROVIDER} is {written!r}", f"one of {', '.join(PROVIDERS)}")
+    base_url = host.get(_BASE_URL) or None
+    if base_url and not base_url.startswith(("http://", "https://")):
+        raise _NoModelError(f"{_BASE_URL} is no http(s) address", "begin it with https:// or http://")
+    if base_url and "@" in base_url.split("/")[2]:
+        raise _NoModelError(f"{_BASE_URL} holds a secret, and addresses are written down", f"export {_KEY} instead")
+    said = _line(host.get(_MODEL) or None)
+    provider = _provider(written)
+    return _Said(host.get(_MODEL) or None, provider, base_url) if provider else replace(said, base_url=base_url)
+
+
+def _written(case: Case) -> _Said:
+    model = (case.judge.model if case.judge else None) or JudgeModel()
+    return _Said(model.name, model.provider, model.base_url)
+
+
+def _provider(name: str | None) -> Provider | None:
+    return next((known for known in get_args(Provider) if known == name), None)
+
+
+def _by_name(name: str | None) -> Provider | None:
+    return next((provider for prefix, provider in _PREFIXES if (name or "").startswith(prefix)), None)
+
+
+def _key(provider: Provider, base_url: str | None, host: Mapping[str, str]) -> str | None:
+    """The judge's own key, else the provider's; that one is sent to the provider's own address alone.
+
+    Raises:
+        _NoModelError: the provider asks for one, and there is none.
+    """
+    if provider == "local":
+        return None
+    own = host.get(_KEY)
+    if own:
+        return own
+    if base_url is None and host.get(_KEYS[provider]):
+        return host[_KEYS[provider]]
+    if base_url is None and provider != "ollama":
+        raise _NoModelError(
+            f"no key for the judge: neither {_KEY} nor {_KEYS[provider]} is set",
+            f"export {_KEY}; --judge-model local needs none, and --no-model-judge runs without",
+        )
+    return None

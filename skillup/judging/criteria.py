@@ -1,0 +1,127 @@
+"""From what a model said about a trial's criteria to checks: pure, and the same whenever it is done."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from skillup.judging.describe import MAX_TEXT
+from skillup.judging.evidence import Evidence
+from skillup.judging.outcome import Outcome, bounded
+from skillup.results import Check, Criteria, CriterionResult, Judging
+from skillup.spec.case import Case
+from skillup.spec.criteria import Criterion
+
+_NOT_ASKED = "no model was asked"
+
+
+def criteria_checks(case: Case, evidence: Evidence, said: Criteria | None) -> tuple[Check, ...]:
+    """A check for each criterion, then one for the score that they reach together; nothing without criteria."""
+    if case.judge is None or not case.criteria:
+        return ()
+    results = {result.id: result for result in said.results} if said else {}
+    checks = tuple(_check(one, absent(one, evidence), results.get(one.id)) for one in case.criteria)
+    return (*checks, _score(case.criteria, checks, case.judge.threshold))
+
+
+def absent(criterion: Criterion, evidence: Evidence) -> Outcome | None:
+    """Why a criterion is about nothing that took place, or None when it can be judged.
+
+    Of a conversation that was meant to stop early only single turns are judged: the whole of it does not exist.
+    """
+    if criterion.turn is not None:
+        return None if evidence.turn(criterion.turn) else evidence.absent(criterion.turn)
+    if evidence.record.ending.how in ("gate_skipped", "capture_skipped"):
+        return Outcome("unknown", f"the conversation was ended: {evidence.record.ending.reason}", "skip_gate")
+    return None if evidence.turns else evidence.absent(1)
+
+
+def _check(criterion: Criterion, missing: Outcome | None, result: CriterionResult | None) -> Check:
+    found = missing or _outcome(result)
+    return Check(
+        id=f"judge.criteria.{criterion.id}",
+        role="criterion",
+        text=bounded(criterion.text, MAX_TEXT),
+        state=found.state,
+        evidence=bounded(found.evidence),
+        turn=criterion.turn,
+        cause=found.cause,
+        scope="conversation" if criterion.turn is None else "turn",
+        required=criterion.required,
+        score=result.score if result and not missing else None,
+        reasoning=result.reason or None if result and not missing else None,
+    )
+
+
+def _outcome(result: CriterionResult | None) -> Outcome:
+    if result is None or (result.verdict is None and not result.error):
+        return Outcome("unknown", _NOT_ASKED, "not_asked")
+    if result.verdict is None:
+        return Outcome("unknown", result.error, "judging")
+    quotes = " … ".join(f"'{quote}'" for quote in result.evidence)
+    said = quotes or result.reason
+    if result.verdict == "cannot_determine":
+        return Outcome("unknown", f"the judge cannot determine it: {result.reason}", "undetermined")
+    partly = result.score is not None and 0 < result.score < 1
+    return Outcome(result.verdict, f"{result.score:.2f}: {said}" if partly else said)
+
+
+def _score(criteria: Sequence[Criterion], checks: Sequence[Check], threshold: float) -> Check:
+    """Whether the weighted mean reaches the threshold, as far as it is certain: what is unknown could be 0 or 1."""
+    low, high = score_range(criteria, checks)
+    unknown = sorted((check for check in checks if check.score is None), key=lambda check: check.cause != "judging")
+    state: Literal["met", "not_met", "unknown"] = "unknown"
+    if low >= threshold:
+        state = "met"
+    elif high < threshold:
+        state = "not_met"
+    value = f"{low:.2f}" if low == high else f"{low:.2f} to {high:.2f}"
+    missed = [
+        check.id.removeprefix("judge.criteria.") for check in checks if check.score is not None and check.score < 1
+    ]
+    below = f"; below 1: {', '.join(missed)}" if missed else ""
+    open_ones = (
+        f"; not known: {unknown[0].id.removeprefix('judge.criteria.')}: {unknown[0].evidence}" if unknown else ""
+    )
+    cause = unknown[0].cause if unknown and state == "unknown" else None
+    return Check(
+        id="judge.score",
+        role="score",
+        text=f"the score of the criteria is at least {threshold:g}",
+        state=state,
+        evidence=bounded(f"{value}{below}{open_ones}"),
+        cause=cause,
+        scope="conversation",
+        score=low if low == high else None,
+    )
+
+
+def score_range(criteria: Sequence[Criterion], checks: Sequence[Check]) -> tuple[float, float]:
+    """The weighted mean when everything that is unknown were 0, and when it were 1; rounded against float noise."""
+    total = sum(criterion.weight for criterion in criteria)
+    pairs = list(zip(criteria, checks, strict=True))
+    low = sum(one.weight * (check.score or 0.0) for one, check in pairs) / total
+    high = sum(one.weight * (1.0 if check.score is None else check.score) for one, check in pairs) / total
+    return round(low, 9), round(high, 9)
+
+
+def judging_of(said: Criteria | None) -> Judging | None:
+    """The model's part in the verdict; None when no model was asked."""
+    if said is None or said.judge is None or not said.calls:
+        return None
+    agreements = [result.agreement for result in said.results if result.agreement is not None]
+    several = any(len(result.samples) > 1 for result in said.results)
+    return Judging(
+        judge=said.judge,
+        revision=said.revision,
+        calls=said.calls,
+        usage=said.usage,
+        agreement=min(agreements) if agreements and several else None,
+        notes=said.notes,
+    )
+
+
+def reasoning_of(checks: Sequence[Check]) -> str | None:
+    """What the judge said about the whole conversation."""
+    whole = [check for check in checks if check.role == "criterion" and check.turn is None and check.reasoning]
+    return "\n".join(f"{check.id.removeprefix('judge.criteria.')}: {check.reasoning}" for check in whole) or None
