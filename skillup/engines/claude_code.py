@@ -8,6 +8,7 @@ prompt goes in by stdin, because arguments that begin with `-` are options and l
 from __future__ import annotations
 
 from collections.abc import Sequence
+from glob import escape
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, cast
@@ -131,7 +132,7 @@ class ClaudeCode(EngineDefaults):
 
     def session_file(self, session_id: str) -> str:
         """A glob below the home for the file of this session, and of no other."""
-        return f"projects/*/{session_id}.jsonl"
+        return f"projects/*/{escape(session_id)}.jsonl"
 
     def session_turns(self, lines: Sequence[bytes]) -> int:
         """How many messages of a user that file holds."""

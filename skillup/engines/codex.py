@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from glob import escape
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, cast
@@ -114,7 +115,7 @@ class Codex(EngineDefaults):
 
     def session_file(self, session_id: str) -> str:
         """A glob below the home for the file of this thread, and of no other."""
-        return f"sessions/*/*/*/rollout-*-{session_id}.jsonl"
+        return f"sessions/*/*/*/rollout-*-{escape(session_id)}.jsonl"
 
     def session_events(self, lines: Sequence[bytes], workspace: Path) -> tuple[Event, ...]:
         """Calls of the last turn that the thread's file shows and the stream does not."""

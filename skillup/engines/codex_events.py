@@ -123,10 +123,13 @@ def hidden_events(lines: Sequence[bytes], workspace: Path) -> tuple[Event, ...]:
 
 def _injected(payload: dict[str, Any]) -> list[Event]:
     """A skill whose text the CLI put into the conversation, because the user's message names it as `$name`."""
-    kinds = (payload.get("internal_chat_message_metadata_passthrough") or {}).get("content_item_kinds") or ()
+    passed = payload.get("internal_chat_message_metadata_passthrough")
+    kinds = passed.get("content_item_kinds") if isinstance(passed, dict) else None
     text = _output_text(payload.get("content"))
     named = _SKILL.match(text)
-    if named is None or payload.get("role") != "user" or not any(str(kind).startswith("skills.") for kind in kinds):
+    if named is None or payload.get("role") != "user" or not isinstance(kinds, list):
+        return []
+    if not any(str(kind).startswith("skills.") for kind in kinds):
         return []
     identity, arguments = str(payload.get("id")), {"name": named[1]}
     call = Called(identity, "skill", {"path": named[2]}, "skill", arguments, basis="session_file")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -9,10 +11,14 @@ from pathlib import Path
 
 from skillup.engines.base import Engine
 from skillup.environments.locks import FolderBusyError, hold_folder
+from skillup.environments.snapshot import OPEN_FLAGS
 from skillup.errors import TrialError
 from skillup.execution.task import Services, TrialTask
 from skillup.execution.turn import TurnOutcome
 from skillup.spec.agent import Agent
+
+MAX_SESSION_BYTES = 128 << 20
+"""Many times what a long conversation with images takes; the file lies within the agent's reach."""
 
 
 @contextmanager
@@ -44,15 +50,34 @@ def home_of_its_own(agent: Agent, engine: Engine, services: Services) -> Iterato
 
 def with_session_file(engine: Engine, home: Path, outcome: TurnOutcome, workspace: Path) -> TurnOutcome:
     """Adds what the CLI's own file of this session shows and its stream does not: hidden calls, and how many turns."""
-    turns = 0
+    turns, damage = 0, ""
     for session_id in outcome.stream.session_ids[:1]:
         pattern = engine.session_file(session_id)
         for path in sorted(home.glob(pattern)) if pattern else ():
-            lines = path.read_bytes().splitlines()
+            try:
+                lines = _lines_of(path)
+            except OSError as error:
+                damage = error.strerror or str(error)
+                continue
             turns += engine.session_turns(lines)
             for event in engine.session_events(lines, workspace):
                 outcome.stream.add(event, outcome.ended.duration_seconds)
-    return replace(outcome, session_turns=turns)
+    return replace(outcome, session_turns=turns, session_damage=damage)
+
+
+def _lines_of(path: Path) -> list[bytes]:
+    """The lines of a file that the agent may have put there: neither through a link nor waiting at a pipe.
+
+    Raises:
+        OSError: it cannot be read, is no file, or is too large.
+    """
+    with open(path, "rb", opener=lambda name, _: os.open(name, OPEN_FLAGS)) as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError("it is no file any more")
+        if status.st_size > MAX_SESSION_BYTES:
+            raise OSError(f"it is larger than {MAX_SESSION_BYTES >> 20} MiB")
+        return file.read(MAX_SESSION_BYTES).splitlines()
 
 
 def mixed_up(outcome: TurnOutcome, number: int, task: TrialTask, services: Services) -> TrialError | None:
@@ -65,6 +90,13 @@ def mixed_up(outcome: TurnOutcome, number: int, task: TrialTask, services: Servi
                 f"turn {number} ran in session {session_id}, which belongs to another trial: {owner}",
                 turn=number,
                 hint="the CLI gave one id to two conversations, so neither was judged any further",
+            )
+        if outcome.session_damage:
+            return TrialError(
+                "session",
+                f"the CLI's own file of session {session_id} cannot be read: {outcome.session_damage}",
+                turn=number,
+                hint="so nobody can tell whose messages it holds; the agent can reach that file: see its tool calls",
             )
         if outcome.session_turns > number:
             return TrialError(

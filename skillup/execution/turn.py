@@ -60,7 +60,7 @@ class TurnOutcome:
 
     `shows_progress` is the engine's: without it an agent that was not seen to work may have worked all the same.
     `strangers` are ids that the CLI reported and that are not the session of the trial; `session_turns` is how many
-    messages the CLI's own file of the session holds, 0 where it is not read.
+    messages the CLI's own file of the session holds, 0 where it is not read; `session_damage` is why it cannot be.
     """
 
     stream: TurnStream
@@ -72,6 +72,7 @@ class TurnOutcome:
     strangers: tuple[str, ...] = ()
     shows_progress: bool = True
     session_turns: int = 0
+    session_damage: str = ""
 
 
 def run_turn(
