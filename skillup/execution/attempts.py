@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import traceback
 from collections.abc import Sequence
 from dataclasses import replace
@@ -32,6 +33,9 @@ LONGEST_ASKED_SECONDS = 600.0
 
 VALID = ("PASS", "FAIL")
 
+_ATTEMPT = re.compile(r"attempt-([1-9][0-9]*)")
+"""The folder of an attempt; beside it may lie what somebody has copied for a look."""
+
 
 def run_attempts(task: TrialTask, services: Services) -> TrialResult:
     """Runs a trial, again where its outcome calls for it and the policy allows; `result.json` of the trial is last.
@@ -56,7 +60,8 @@ def judge_attempts(folder: Path, criteria: CriteriaStep) -> TrialResult | None:
         Cancelled: the user stopped it while a model was asked.
         RunDirectoryError: an attempt is damaged.
     """
-    numbers = sorted(int(path.parent.name.rpartition("-")[2]) for path in folder.glob("attempt-*/record.json"))
+    names = (_ATTEMPT.fullmatch(path.parent.name) for path in folder.glob("attempt-*/record.json"))
+    numbers = sorted(int(name[1]) for name in names if name)
     results = [grade(folder / f"attempt-{number}", criteria) for number in numbers]
     return _save(folder, results) if results else None
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from typing import Any
 
 import pytest
@@ -141,6 +142,16 @@ def test_judging_again_gives_the_same_bytes_also_over_attempts(project: Project)
     assert {path: path.read_bytes() for path in before} == before
     shown = [line for line in done.stdout.splitlines() if not line.startswith("report: ")]
     assert project.call("report", done.directory).stdout.splitlines() == shown
+
+
+def test_what_somebody_puts_beside_the_attempts_is_none(project: Project) -> None:
+    done = run(project, "{{input: {{prompt: go}}, judge: {{type: none}}, script: [{{say: hi}}]}}", retries=0, on="")
+    attempt = done.folder()
+    for name in ("attempt-1 copy", "attempt-x", "attempt-01", "attempt-1.old"):
+        shutil.copytree(attempt, attempt.with_name(name))
+    again = project.call("judge", done.directory)
+    assert (again.code, again.stderr) == (3, "")
+    assert done.trial().attempts == 1
 
 
 # The pure parts.
