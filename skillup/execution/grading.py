@@ -8,7 +8,17 @@ from skillup.execution.criteria import SAVED, CriteriaStep
 from skillup.execution.store import load_trial, write_json
 from skillup.judging.evidence import Evidence, calls_of
 from skillup.judging.judge import judge
-from skillup.results import Expectation, Grading, Timing, TrialResult, TurnRecord, TurnResult, Verdict
+from skillup.results import (
+    Expectation,
+    Failure,
+    Grading,
+    Summary,
+    Timing,
+    TrialResult,
+    TurnRecord,
+    TurnResult,
+    Verdict,
+)
 from skillup.transcript import add_usage
 
 FOLDER_PARTS = 5
@@ -25,7 +35,30 @@ def grade(folder: Path, criteria: CriteriaStep = SAVED) -> TrialResult:
         RunDirectoryError: the folder is not a saved trial.
     """
     case, evidence = load_trial(folder)
-    verdict = judge(case, evidence, criteria.take(folder, case, evidence))
+    return _save(folder, evidence, judge(case, evidence, criteria.take(folder, case, evidence)))
+
+
+def grade_unjudged(folder: Path, failure: Failure) -> TrialResult:
+    """Saves ERROR for a trial that a bug of ours kept from being judged: what happened stays, to be judged again.
+
+    Raises:
+        RunDirectoryError: the folder is not a saved trial.
+    """
+    _, evidence = load_trial(folder)
+    verdict = Verdict(
+        status="ERROR",
+        code=failure.kind,
+        reason=failure.message,
+        assertion_results=(),
+        summary=Summary(passed=0, failed=0, unknown=0, total=0, pass_rate=None),
+        error=failure,
+        turns_executed=len(evidence.turns),
+        turns_total=evidence.record.turns_total,
+    )
+    return _save(folder, evidence, verdict)
+
+
+def _save(folder: Path, evidence: Evidence, verdict: Verdict) -> TrialResult:
     result = _result(evidence, verdict, folder)
     write_json(folder / "grading.json", _grading(verdict))
     write_json(folder / "timing.json", Timing(total_tokens=result.usage.total_tokens, duration_ms=result.duration_ms))

@@ -25,7 +25,7 @@ from skillup.errors import TrialError
 from skillup.execution.commands import run_commands
 from skillup.execution.criteria import CriteriaStep
 from skillup.execution.ending import after_limit, next_limit, problem_of
-from skillup.execution.grading import grade
+from skillup.execution.grading import grade, grade_unjudged
 from skillup.execution.place import Place, open_place
 from skillup.execution.record import Talk, record_trial, record_turn, traffic_of, with_artifacts
 from skillup.execution.sessions import home_of_its_own, mixed_up, with_session_file
@@ -69,11 +69,13 @@ def run_trial(task: TrialTask, services: Services) -> TrialResult:
 
 
 def give_up(task: TrialTask, services: Services, failure: Failure) -> TrialResult:
-    """Saves a trial that could not be brought to its end; what it had written stays.
+    """Saves a trial that could not be brought to its end; what it had written stays, the conversation above all.
 
     Raises:
         RunDirectoryError, OSError: it cannot be saved.
     """
+    if (task.attempt_folder / "record.json").exists():
+        return grade_unjudged(task.attempt_folder, failure)
     folder = TrialFolder(task.attempt_folder, Masker(secrets_of(task, services.host)))
     folder.save_case(task.case)
     folder.save_record(record_trial(task, Talk.impossible(failure), datetime.now(UTC), 0.0))
