@@ -165,7 +165,8 @@ def saved_run(directory: Path) -> RunResult:
     paths = [directory / name / "result.json" for name in manifest.trials]
     results = [read_model(path, TrialResult) for path in paths if path.exists()]
     if not results:
-        hint = "none was finished: run again"
+        tried = any(any((directory / name).glob("attempt-*/record.json")) for name in manifest.trials)
+        hint = f"`skillup judge {directory}` counts the attempts that did" if tried else "none was finished: run again"
         raise RunDirectoryError(f"{directory} holds no trial that ended", hint=hint)
     run = _summary(manifest, results, "running", None)
     if not (directory / "result.json").exists():

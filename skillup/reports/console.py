@@ -119,7 +119,7 @@ def _counted(totals: Totals) -> str:
         (totals.skipped, "skipped"),
         (totals.unchecked, "unchecked"),
     )
-    words = ", ".join(f"{number} {word}" for number, word in counted if number) or "nothing was run"
+    words = ", ".join(f"{number} {word}" for number, word in counted if number) or "no trial ended"
     if totals.pass_rate_valid is None:
         return f"{words}; no valid trial: nothing was measured"
     percent = math.floor(totals.pass_rate_valid * 100)  # 999 of 1000 are not 100%

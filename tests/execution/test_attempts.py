@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import signal
+import time
 from typing import Any
 
 import pytest
@@ -81,13 +83,15 @@ def test_without_a_policy_or_without_retry_on_nothing_is_tried_again(project: Pr
     assert (trial.status, trial.attempts, trial.attempt_results) == ("ERROR", 1, ())
 
 
+ALWAYS_DIES = """
+    input: {{prompt: go}}
+    expect: {{must_contain: [done]}}
+    script: [{{replies: [{{calls: [{{tool: bash, args: {{command: "kill -9 $PPID"}}}}]}}, {{say: done}}]}}]
+"""
+
+
 def test_retries_end_at_their_number(project: Project) -> None:
-    always = """
-        input: {{prompt: go}}
-        expect: {{must_contain: [done]}}
-        script: [{{replies: [{{calls: [{{tool: bash, args: {{command: "kill -9 $PPID"}}}}]}}, {{say: done}}]}}]
-    """
-    done = run(project, always, retries=2, on="error")
+    done = run(project, ALWAYS_DIES, retries=2, on="error")
     assert done.code == 3
     trial = done.trial()
     assert [tried.status for tried in trial.attempt_results] == ["ERROR", "ERROR", "ERROR"]
@@ -142,6 +146,28 @@ def test_judging_again_gives_the_same_bytes_also_over_attempts(project: Project)
     assert {path: path.read_bytes() for path in before} == before
     shown = [line for line in done.stdout.splitlines() if not line.startswith("report: ")]
     assert project.call("report", done.directory).stdout.splitlines() == shown
+
+
+def test_attempts_that_ended_before_the_run_was_interrupted_can_still_be_counted(project: Project) -> None:
+    project.write("eval.yaml", SUITE.format(retries=10, on="error"))
+    project.write("cases/a.yaml", ALWAYS_DIES.format())
+    directory = project.root / "broken-off"
+    process = project.start("run", "eval.yaml", "--agent", "demo", "--output-dir", directory)
+    attempts = directory / "a" / "demo" / "with_skill" / "trial-1"
+    for _ in range(600):
+        if (attempts / "attempt-2" / "result.json").exists():
+            break
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    done = project.wait(process, directory)
+    assert done.code == 130, done.stderr
+    assert "no trial ended; no valid trial: nothing was measured" in done.stdout
+    report = project.call("report", directory)
+    assert (report.code, report.stdout) == (2, "")
+    assert f"`skillup judge {directory}` counts the attempts that did" in report.stderr
+    judged = project.call("judge", directory)
+    assert (judged.code, done.trial().status, done.trial().attempts >= 2) == (3, "ERROR", True), judged.stderr
+    assert project.call("report", directory).code == 0
 
 
 def test_what_somebody_puts_beside_the_attempts_is_none(project: Project) -> None:

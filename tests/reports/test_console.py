@@ -241,7 +241,7 @@ def test_an_answer_of_megabytes_is_a_line(trials: Trials) -> None:
         ("P" * 199 + "F", "199 passed, 1 failed; 199 of 200 valid trials passed (99%)"),
         ("F", "1 failed; 0 of 1 valid trials passed (0%)"),
         ("E", "1 error (1 overloaded); no valid trial: nothing was measured"),
-        ("", "nothing was run; no valid trial: nothing was measured"),
+        ("", "no trial ended; no valid trial: nothing was measured"),
     ],
 )
 def test_the_last_line_counts(trials: Trials, statuses: str, said: str) -> None:
