@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from skillup.results import AgentTotals, Totals, TrialResult
+from skillup.results import AgentTotals, AttemptResult, Totals, TrialResult
 from skillup.transcript import Usage, add_usage
 
 ALL_GOOD, SOME_FAIL, SOME_ERROR, INTERRUPTED = 0, 1, 3, 130
@@ -44,8 +44,15 @@ def is_fallback(result: TrialResult) -> bool:
 
 
 def usage_of(results: Sequence[TrialResult]) -> Usage:
-    """What trials used together; one that a requirement kept from running used nothing."""
-    return add_usage([result.usage for result in results if result.grading.code != "requires"])
+    """What trials used together, in all their attempts; one that a requirement kept from running used nothing."""
+    return add_usage(
+        [tried.usage for result in results if result.grading.code != "requires" for tried in _tries(result)]
+    )
+
+
+def _tries(result: TrialResult) -> Sequence[AttemptResult | TrialResult]:
+    """All attempts at a trial: what they took was spent, whichever of them counts."""
+    return result.attempt_results or (result,)
 
 
 def count_by_agent(results: Sequence[TrialResult]) -> tuple[AgentTotals, ...]:
@@ -64,7 +71,7 @@ def _agent_totals(agent: str, results: Sequence[TrialResult], *, fallback: bool)
         agent=agent,
         single_shot_fallback=fallback,
         totals=count(results),
-        duration_ms=sum(result.duration_ms for result in results),
+        duration_ms=sum(tried.duration_ms for result in results for tried in _tries(result)),
         total_tokens=usage.total_tokens,
         cost_usd=usage.cost_usd,
     )

@@ -13,6 +13,7 @@ import pytest
 
 from skillup.errors import ERROR_KINDS, ErrorKind
 from skillup.execution.attempts import PASSING_FAULTS, pause_before_next, together
+from skillup.judging.stability import stability_of
 from skillup.results import TrialResult
 from skillup.spec.suite import RetryPolicy
 from tests.support import Finished, Project
@@ -126,6 +127,12 @@ def test_a_gate_that_failed_is_tried_again_and_the_pass_is_marked_as_the_best_of
     assert (totals.passed, totals.best_of_n, totals.passed_first, totals.valid) == (1, 1, 0, 1)
     assert totals.pass_rate_valid == totals.pass_rate_all == 0.0
     assert "PASS best-of-2" in done.stdout
+    (agent,) = done.run.totals_by_agent
+    spent = [tried.usage.total_tokens or 0 for tried in trial.attempt_results]
+    assert (agent.total_tokens, done.run.total_tokens, min(spent) > 0) == (sum(spent), sum(spent), True)
+    assert agent.duration_ms == sum(tried.duration_ms for tried in trial.attempt_results)
+    (steadiness,) = stability_of([done.run, done.run])
+    assert (steadiness.stability, steadiness.outcomes) == ("flaky", {"FAIL": 2}), "a retry hides no failure"
     assert "best of 2 attempts" in done.stdout
     assert "0 of 1 valid trials passed, counting first attempts (0%)" in done.stdout
     assert done.code == 0
