@@ -595,8 +595,8 @@ class RunResult(Value):
 class Stability(Value):
     """How often a case ended how on one agent, over several runs of the same.
 
-    `flaky` when trials that were no ERROR ended differently, `steady` when they all ended the same, `unmeasured` when
-    there was none. Fallback trials stand apart.
+    `flaky` when attempts that were no ERROR ended differently, `steady` when they all ended the same, `unmeasured` when
+    there was none. `outcomes` count the first valid attempt of each trial. Fallback trials stand apart.
     """
 
     case_id: str
