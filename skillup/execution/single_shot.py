@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from skillup.spec.case import Case
+from skillup.spec.milestones import MaxCallsAfter
 from skillup.spec.template import placeholders
 from skillup.spec.turn import Turn
 
@@ -37,6 +38,8 @@ def _needs(case: Case) -> Iterator[str]:
         for index, item in enumerate(items):
             if item.rule.turn is not None:
                 yield f"`turn: {item.rule.turn}` of judge.{key}[{index}]"
+            elif isinstance(item.rule, MaxCallsAfter) and item.rule.by_turn:
+                yield f"`max_calls_after` of judge.{key}[{index}], which looks for its milestone after each turn"
 
 
 def joined(turns: Sequence[Turn]) -> Turn:

@@ -67,5 +67,10 @@ class MaxCallsAfter(Rule):
         return True
 
     @property
+    def by_turn(self) -> bool:
+        """Whether the milestone is looked for after each turn; that of a call is found within one, too."""
+        return not isinstance(self.rule.rule, ToolCalled)
+
+    @property
     def files_read(self) -> tuple[str, ...]:
         return self.rule.rule.files_read

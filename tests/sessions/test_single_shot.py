@@ -101,6 +101,30 @@ def test_what_depends_on_a_single_turn_needs_the_resume(project: Project, turn: 
     assert error.message == f"cannot cannot resume a session, and the case needs needs it for {needed}"
 
 
+@pytest.mark.parametrize(
+    ("milestone", "needed"),
+    [
+        ("{files_exist: [done.txt]}", "cannot cannot resume a session, and the case needs needs it for "),
+        ("{output_contains: {all: [done]}}", "cannot cannot resume a session, and the case needs needs it for "),
+        ("{tool_called: {name: read}}", ""),
+    ],
+)
+def test_a_milestone_that_a_turn_brings_about_needs_the_resume(project: Project, milestone: str, needed: str) -> None:
+    """With one turn no call can come after it, and the rule would hold whatever the agent did."""
+    agent = cannot(project, more="fallback: single_shot\n")
+    project.write(
+        "needs.yaml",
+        f"""
+        input: {{turns: [{{role: user, content: one}}, {{role: user, content: two}}]}}
+        judge: {{type: rule_based, success: [{{max_calls_after: {{rule: {milestone}, n: 0}}}}]}}
+        script: [{{say: done}}]
+        """,
+    )
+    error = project.run("needs.yaml", "--agent", agent).trial().error
+    after = "`max_calls_after` of judge.success[0], which looks for its milestone after each turn"
+    assert (error.message if error else "") == (needed and needed + after)
+
+
 def test_a_captured_value_in_a_message_is_what_needs_it() -> None:
 
     case = Case.model_validate(
