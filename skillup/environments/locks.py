@@ -64,8 +64,11 @@ def hold_folder(folder: Path, command: str, seconds: float, cancelled: threading
 
 def holder_of(folder: Path) -> str:
     """Who holds a folder's lock, as far as it has said so: process, command and since when."""
+    place = folder / HOLDER_NAME
     try:
-        said = json.loads((folder / HOLDER_NAME).read_text(encoding="utf-8"))
+        if not place.is_file():  # an agent on a shared home can put a pipe there, and reading it would never end
+            raise FileNotFoundError(place)
+        said = json.loads(place.read_text(encoding="utf-8"))
         pid, command, since = int(said["pid"]), str(said["command"]), str(said["since"])
         os.kill(pid, 0)
     except PermissionError:

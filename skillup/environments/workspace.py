@@ -229,8 +229,11 @@ def login_secrets(files: tuple[str, ...], host_home: Path) -> tuple[str, ...]:
     """The texts in the credential files that may be secrets; a file that is not JSON is one as a whole."""
     found: list[str] = []
     for name in files:
+        place = host_home / name
         try:
-            text = (host_home / name).read_text(encoding="utf-8", errors="replace")
+            if not place.is_file():  # an agent on a shared home can put a pipe there, and reading it would never end
+                continue
+            text = place.read_text(encoding="utf-8", errors="replace")
         except OSError:
             continue  # there is none; where one is needed, copying it or the CLI says so
         try:

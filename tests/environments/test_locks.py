@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.environments.locks import FolderBusyError, hold_folder, holder_of
+from skillup.environments.locks import HOLDER_NAME, FolderBusyError, hold_folder, holder_of
 from skillup.errors import Cancelled
 
 HOLDS = """
@@ -107,6 +107,11 @@ def test_many_holders_come_one_after_another(tmp_path: Path) -> None:
 @pytest.mark.parametrize("said", ["", "[]", "{}", '{"pid": "x", "command": 1, "since": 2}', '{"pid": 1e99}', "\0"])
 def test_rubbish_in_the_holders_file_hurts_nobody(tmp_path: Path, said: str) -> None:
     (tmp_path / ".skillup.holder").write_text(said)
+    assert holder_of(tmp_path) == "a process that does not say which"
+
+
+def test_nobody_waits_at_a_pipe_that_stands_in_its_place(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / HOLDER_NAME)
     assert holder_of(tmp_path) == "a process that does not say which"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -269,6 +270,19 @@ def test_a_tangled_profile_is_told(project: Project) -> None:
     assert done.code == 2
     assert "agents/a.yaml:2:7: home: a home is given, but trials do not share one" in done.stderr
     assert "agents/b.yaml:4:8: login: a login cannot be copied into a home that is shared" in done.stderr
+
+
+@pytest.mark.claude
+def test_nobody_waits_at_a_pipe_in_the_place_of_the_login(claude: Project) -> None:
+    agent = shared(claude, "codex")
+    (claude.root / "home" / ".codex").mkdir()
+    os.mkfifo(claude.root / "home" / ".codex" / "auth.json")
+    claude.write("bad.yaml", "{input: {prompt: go}, expect: {must_contain: [hi]}, script: [{say: hi}]}")
+    done = claude.run("bad.yaml", "--agent", agent, "--dry-run", seconds=30)
+    assert done.code == 0, done.stderr
+    ended = claude.run("bad.yaml", "--agent", agent, env={"PATH": "/usr/bin:/bin"}, seconds=30).trial()
+    assert ended.error is not None, "the CLI is missing, and that is all that is wrong"
+    assert ended.error.kind == "engine_missing"
 
 
 def test_the_login_in_a_shared_home_needs_no_key_and_is_masked(claude: Project) -> None:
