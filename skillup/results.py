@@ -103,7 +103,8 @@ class TurnRecord(Value):
     """One turn that was tried, or skipped.
 
     `content` is the message as sent; `response` the agent's answer, None when it gave none. `limit` names the limit
-    that cut the turn. `notes` says what was out of the ordinary (`retried`, `fallback`, `unfinished_background`, …).
+    that cut the turn. `steps` are the replies of the model that it took, None where the CLI does not say. `notes` says
+    what was out of the ordinary (`retried`, `fallback`, `unfinished_background`, …).
     """
 
     number: int
@@ -117,6 +118,7 @@ class TurnRecord(Value):
     captures: tuple[CaptureRecord, ...] = ()
     messages: tuple[Message, ...] = ()
     usage: Usage = Usage()
+    steps: int | None = None
     duration_ms: int = 0
     cpu_seconds: float | None = None
     exit_code: int | None = None
@@ -415,6 +417,7 @@ class TurnResult(Value):
     captures: tuple[CaptureRecord, ...]
     duration_ms: int
     usage: Usage
+    steps: int | None = None
     tool_calls: tuple[str, ...]
     workspace: Changes | None
     notes: tuple[str, ...]

@@ -65,11 +65,13 @@ class Surroundings:
     Attributes:
         max_steps: replies of the model that a turn may take.
         history: the file of what was said before the first turn, as `Engine.history` wrote it.
+        system: the file of what the model is told instead of the agent's own instructions.
         tools_url: where the case's mocked tools are answered; a secret.
     """
 
     max_steps: int | None = None
     history: Path | None = None
+    system: Path | None = None
     tools_url: str | None = None
 
 
@@ -204,6 +206,7 @@ class Finished:
 
     `text` is the answer, None when the CLI gave none. `fault` is set when the turn failed, `limit` when the agent ran
     into a limit of the CLI's own (`steps`, `cost`). `denied` are ids of calls that were refused for lack of permission.
+    `steps` are the replies of the model that the turn took, None where the CLI does not say.
     """
 
     text: str | None
@@ -211,6 +214,7 @@ class Finished:
     fault: EngineFault | None = None
     limit: str | None = None
     denied: tuple[str, ...] = ()
+    steps: int | None = None
 
 
 Event = SessionSeen | Said | Thought | Called | Returned | Working | Waiting | Retrying | Failing | Noted | Finished

@@ -99,7 +99,7 @@ class Builtin(EngineDefaults):
     home_folder = ".skillup-agent"
     home_needs_lock = False  # it locks each session itself, and keeps nothing else
     skills_folder = ".skillup-agent/skills"
-    supports = frozenset({"mock_tools", "input.messages", "constraints.max_steps"})
+    supports = frozenset({"mock_tools", "input.messages", "input.system", "constraints.max_steps"})
 
     def resumes(self, settings: EngineSettings) -> bool:
         """Unless the settings say no."""
@@ -130,6 +130,7 @@ class Builtin(EngineDefaults):
             *("--max-steps", str(around.max_steps or settings.max_steps)),
             *("--max-retries", str(settings.max_retries)),
             *(("--tools", ",".join(settings.tools)) if settings.tools is not None else ()),
+            *(("--system-prompt-file", str(around.system)) if around.system else ()),
             *(("--history", str(around.history)) if around.history and not request.session.started else ()),
         )
         env: dict[str, str] = {}
@@ -239,7 +240,14 @@ def _finished(event: dict[str, Any]) -> Finished:
         fault = EngineFault("crash", "the built-in agent was interrupted by a signal before it answered")
     text = event.get("text")
     limit = "steps" if reason == "max_steps" else None
-    return Finished(text=None if text is None else str(text), usage=usage, fault=fault, limit=limit)
+    steps = event.get("steps")
+    return Finished(
+        text=None if text is None else str(text),
+        usage=usage,
+        fault=fault,
+        limit=limit,
+        steps=steps if isinstance(steps, int) else None,
+    )
 
 
 def _object(value: Any) -> dict[str, Any]:

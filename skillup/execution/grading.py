@@ -117,6 +117,7 @@ def _turn(turn: TurnRecord) -> TurnResult:
         captures=turn.captures,
         duration_ms=turn.duration_ms,
         usage=turn.usage,
+        steps=turn.steps,
         tool_calls=tuple(call.label for call in calls_of(turn)),
         workspace=turn.changes,
         notes=turn.notes,

@@ -135,16 +135,19 @@ def _open_route(task: TrialTask, services: Services, root: TrialRoot) -> Iterato
 
 @contextmanager
 def _open_surroundings(task: TrialTask, services: Services, engine: Engine, root: TrialRoot) -> Iterator[Surroundings]:
-    """The mocked tools of the case, where they are answered, and what was said before its first turn.
+    """The mocked tools of the case, where they are answered, what was said before its first turn, and instructions.
 
     Raises:
         TrialError: `environment`, nothing can be answered on 127.0.0.1.
     """
-    case, history = task.case, None
+    case, history, system = task.case, None, None
     if case.input.history:
         history = root.scratch / "history.json"
         history.write_text(engine.history(case.input.history), encoding="utf-8")
-    around = Surroundings(case.constraints.max_steps, history)
+    if case.input.system is not None:
+        system = root.scratch / "system.txt"
+        system.write_text(case.input.system, encoding="utf-8")
+    around = Surroundings(case.constraints.max_steps, history, system)
     if not case.mock_tools:
         yield around
         return

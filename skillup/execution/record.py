@@ -82,6 +82,7 @@ def record_turn(
         session_id=next(iter(stream.session_ids), None),
         messages=(asked,) if outcome.strangers else (asked, *stream.messages),
         usage=_own_usage(stream.finished.usage, counted) if stream.finished else Usage(),
+        steps=stream.finished.steps if stream.finished else None,
         duration_ms=round(ended.duration_seconds * 1000),
         cpu_seconds=round(ended.cpu_seconds, 3),
         exit_code=ended.exit_code,

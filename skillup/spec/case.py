@@ -153,6 +153,7 @@ class Case(Spec):
         asked = (
             ("mock_tools", bool(self.mock_tools)),
             ("input.messages", bool(self.input.history)),
+            ("input.system", self.input.system is not None),
             ("constraints.max_steps", self.constraints.max_steps is not None),
         )
         return tuple(key for key, given in asked if given)

@@ -125,8 +125,12 @@ class Turn(Spec):
 
 
 class Input(Spec):
-    """`prompt`, or `turns`; a prompt is a conversation of one turn. `messages` is what was said before."""
+    """`prompt`, or `turns`; a prompt is a conversation of one turn.
 
+    `messages` is what was said before, `system` what the model is told instead of the agent's own instructions.
+    """
+
+    system: Message | None = None
     messages: tuple[HistoryMessage, ...] = ()
     prompt: Message | None = None
     turns: tuple[Turn, ...] = ()

@@ -188,6 +188,28 @@ def test_what_was_said_before_is_said_once_though_several_turns_follow(project: 
         assert json.dumps(request["body"]).count("hello there") == 1
 
 
+def test_a_system_message_takes_the_place_of_the_agents_instructions_in_every_turn(project: Project) -> None:
+    project.write(
+        "one.yaml",
+        """
+        vars: {name: Ann}
+        input:
+          system: "You are a pirate, {{name}}."
+          turns: [{role: user, content: hello}, {role: user, content: again}]
+        mock_tools: [{name: look, description: Look at it., result: x}]
+        expect: {must_contain: [aye]}
+        script: [{say: aye}]
+        """,
+    )
+    done = project.run("one.yaml", "--agent", "demo", "--agent", "builtin_openai", "--model", "scripted")
+    assert done.code == 0, done.stdout + done.stderr
+    told = [request["body"]["system"] for request in done.requests(agent="demo")]
+    assert told == ["You are a pirate, {{name}}."] * 2
+    first = done.requests(agent="builtin_openai")[0]["body"]["messages"][0]
+    assert first == {"role": "system", "content": "You are a pirate, {{name}}."}
+    assert [turn.steps for turn in done.trial(agent="demo").turn_results] == [1, 1]
+
+
 ENDLESS = """
     input: {prompt: go}
     constraints: {max_steps: 2%s}
@@ -211,6 +233,7 @@ def test_the_steps_of_a_case_are_a_limit_that_is_seen_and_judged(project: Projec
 NEEDS = {
     "mock_tools": "{input: {prompt: x}, mock_tools: [{name: a, description: b, result: c}], %s}",
     "input.messages": "{input: {messages: [{role: user, content: a}, {role: assistant, content: b}], prompt: x}, %s}",
+    "input.system": "{input: {prompt: x, system: Be brief.}, %s}",
     "constraints.max_steps": "{input: {prompt: x}, constraints: {max_steps: 3}, %s}",
 }
 
