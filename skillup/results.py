@@ -7,6 +7,7 @@
     Grading       what it means: status, reason, every check with evidence          grading.json
     Timing        tokens and time                                                   timing.json
     TrialResult   record and verdict, in the names of the public format             result.json of a trial
+    TaskResult    a trial in the words of the Agent Framework's lab                 results.jsonl
     RunResult     all trials of a run                                               result.json of a run
     Iterations    several runs of the same, and how steady their outcomes are       stdout with --json
     RunPlan       what a run would do                                               stdout with --dry-run --json
@@ -476,6 +477,60 @@ class TrialResult(Value):
     artifacts: tuple[str, ...] = ()
     artifact_notes: tuple[str, ...] = ()
     folder: str
+
+
+class TaskFacts(Value):
+    """What a trial was about, in the words of the Agent Framework's lab."""
+
+    task_id: str
+    question: str
+
+
+class TaskPrediction(Value):
+    """What the agent answered (None: nothing), and all that it said and did, as OpenAI's chat messages."""
+
+    prediction: str | None
+    messages: tuple[dict[str, Any], ...] = ()
+
+
+class TaskDetails(Value):
+    """How the evaluation came about; `scores` and `reasons` by the evaluator's name, without what nobody could tell.
+
+    `threshold` is what every score must reach. `steps` are the replies of the model, None where the CLI does not say.
+    """
+
+    scores: dict[str, float]
+    reasons: dict[str, str]
+    threshold: float | None
+    tools_used: tuple[str, ...]
+    tool_call_order: tuple[str, ...]
+    steps: int | None
+    status: Status
+    code: str
+    reason: str
+    agent: str
+    model: str | None
+    trial: int
+
+
+class TaskEvaluation(Value):
+    """The verdict; both are None where there is none (ERROR, SKIP, UNCHECKED). `score` is the mean of the scores."""
+
+    is_correct: bool | None
+    score: float | None
+    details: TaskDetails
+
+
+class TaskResult(Value):
+    """One line of `results.jsonl`: a trial as the Agent Framework's lab and the harness for trajectories write it."""
+
+    schema_version: SchemaVersion = SCHEMA_VERSION
+    task_id: str
+    task: TaskFacts
+    prediction: TaskPrediction
+    evaluation: TaskEvaluation
+    runtime_seconds: float
+    error: str | None = None
 
 
 class Totals(Value):

@@ -24,12 +24,14 @@ from skillup.results import (
     RunPlan,
     RunResult,
     SavedTurn,
+    TaskResult,
     Timing,
     TrialRecord,
     TrialResult,
 )
 from skillup.spec.agent import AgentProfile
 from skillup.spec.case import Case
+from skillup.spec.dataset import Task
 from skillup.spec.suite import SuiteFile
 
 Schema = dict[str, Any]
@@ -44,13 +46,16 @@ WRITTEN: Mapping[str, type[BaseModel]] = MappingProxyType(
         "record": TrialRecord,
         "turn": SavedTurn,
         "timing": Timing,
+        "task-result": TaskResult,
         "iterations": Iterations,
         "plan": RunPlan,
     }
 )
 """What we write, files and `--json`, by the name of its schema."""
 
-READ: Mapping[str, type[BaseModel]] = MappingProxyType({"case": Case, "suite": SuiteFile, "agent": AgentProfile})
+READ: Mapping[str, type[BaseModel]] = MappingProxyType(
+    {"case": Case, "suite": SuiteFile, "agent": AgentProfile, "task": Task}
+)
 """Files that users write."""
 
 _TEXT: Schema = {"type": "string"}

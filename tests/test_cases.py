@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import shutil
@@ -130,7 +131,8 @@ def test_every_file_that_ships_is_in_order_and_belongs_to_its_suite(project: Pro
     done = copied(project).call("validate", f"cases/{suite}")
     assert (done.code, done.stderr) == (0, "")
     files = [path for path in (CASES / suite).rglob("*.yaml") if path.parent.name == "cases"]
-    assert done.stdout == f"{len(files)} cases in order\n"
+    tasks = sum(len(json.loads(path.read_text(encoding="utf-8"))) for path in (CASES / suite).glob("*.json"))
+    assert done.stdout == f"{len(files) + tasks} cases in order\n"
     for path in files:
         text = path.read_text(encoding="utf-8")
         assert text.startswith("title: "), f"{path.name} begins with its title"

@@ -10,7 +10,7 @@ import click
 
 if TYPE_CHECKING:
     from skillup.execution.plan import Plan
-    from skillup.results import Iterations, RunResult
+    from skillup.results import Iterations, RunResult, TrialResult
 
 
 def show(run: RunResult, *, as_json: bool, verbosity: int) -> None:
@@ -69,11 +69,15 @@ def show_plan(plan: Plan, suite: str, iterations: int, *, as_json: bool) -> None
 
 def write_reports(directory: Path, run: RunResult, formats: Sequence[str], *, quiet: bool) -> None:
     """Writes the reports that are asked for, each once, and names them; on stderr where stdout is for a machine."""
-    from skillup.execution.store import write_atomically
+    from skillup.execution.store import read_model, write_atomically
     from skillup.reports.formats import REPORTS
+    from skillup.results import TrialRecord
+
+    def record_of(result: TrialResult) -> TrialRecord:
+        return read_model(directory / result.folder / "record.json", TrialRecord)
 
     for name in dict.fromkeys(formats):
         if name in REPORTS:
-            file, make = REPORTS[name]
-            write_atomically(directory / file, make(run))
-            click.echo(f"report: {directory / file}", err=quiet)
+            report = REPORTS[name]
+            write_atomically(directory / report.file, report.make(run, record_of))
+            click.echo(f"report: {directory / report.file}", err=quiet)

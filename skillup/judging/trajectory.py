@@ -12,10 +12,8 @@ from types import MappingProxyType
 
 from skillup.judging.outcome import Outcome
 from skillup.spec.call_rules import NothingToCheck
+from skillup.spec.judge import TRAJECTORY_THRESHOLD
 from skillup.spec.rules import Rule
-
-THRESHOLD = 0.99
-"""A case passes when its trajectory scores reach this: below 1.0 only for the rounding of means."""
 
 EVALUATORS: Mapping[str, str] = MappingProxyType(
     {
@@ -44,7 +42,7 @@ class Score:
     @property
     def passed(self) -> bool:
         """Whether the score is good enough; what cannot be told is not."""
-        return self.value is not None and self.value >= THRESHOLD
+        return self.value is not None and self.value >= TRAJECTORY_THRESHOLD
 
 
 def score(rule: Rule, outcome: Outcome) -> Score | None:

@@ -12,12 +12,13 @@ from pydantic import ValidationError
 from skillup.errors import Fault, InputError
 from skillup.loading.attachments import with_attachments
 from skillup.loading.checks import Fixtures, case_faults, case_warnings, judge_faults, skill_faults
+from skillup.loading.datasets import is_dataset, tasks_of
 from skillup.loading.document import Document, KeyPath
 from skillup.loading.faults import faults_from_validation
+from skillup.loading.jsonfile import read_document
 from skillup.loading.paths import Ground, shown
 from skillup.loading.references import References
 from skillup.loading.repositories import git_faults
-from skillup.loading.yamlfile import read_yaml
 from skillup.spec.case import Case, can_be_an_id
 from skillup.spec.problems import quoted
 from skillup.spec.requires import Requires
@@ -82,11 +83,24 @@ class CaseLoader:
             self.faults.append(self._fault_at(named_at, display, message, "copy the file, or pass --allow-path DIR"))
             return
         try:
-            document = read_yaml(path, display)
-            case = self._case(document, path)
+            document = read_document(path, display)
+            if is_dataset(document, path):
+                self._tasks(document, path)
+            else:
+                self._take(self._case(document, path), document)
         except InputError as error:
             self.faults += error.faults
-            return
+
+    def _tasks(self, document: Document, path: Path) -> None:
+        """The tasks of a data set, each a case."""
+        found = tasks_of(document, path.stem)
+        self.faults += found.faults
+        self.warnings += found.warnings
+        for case, own in found.cases:
+            self._take(self._merged(case, own), own)
+
+    def _take(self, case: Case, document: Document) -> None:
+        """Keeps a case, and whatever is wrong with it."""
         if not self._lenient:
             case, faults = self.references.filled(case, self._places(document))
             self.faults += [fault for fault in faults if fault not in self.faults]  # the suite's are told once
@@ -123,6 +137,10 @@ class CaseLoader:
             case = Case.model_validate(data)
         except ValidationError as error:
             raise InputError(faults_from_validation(error, document, Case)) from None
+        return self._merged(case, document)
+
+    def _merged(self, case: Case, document: Document) -> Case:
+        """The case with the suite's defaults."""
         self._require(case, document)
         if self._suite is None:
             return case

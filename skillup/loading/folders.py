@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillup.errors import Fault, InputError
+from skillup.loading.datasets import looks_like_tasks
 from skillup.loading.paths import LONGEST_WALK, shown
 
 SUITE_NAMES = ("eval.yaml", "eval.yml", "evals/eval.yaml", "evals/eval.yml")
@@ -15,6 +16,11 @@ NO_CASES = frozenset({"agents", "fixtures", "skills", "node_modules"})
 
 NO_CASE_FILES = frozenset({"expected.yaml", "expected.yml"})
 """What `--expected` reads lies beside the cases."""
+
+
+def is_case_file(path: Path) -> bool:
+    """Whether a file is a case by its name."""
+    return path.suffix in (".yaml", ".yml") and path.name not in NO_CASE_FILES
 
 
 @dataclass(frozen=True)
@@ -58,9 +64,9 @@ def search(folder: Path) -> Found:
             if path.is_dir() and not path.is_symlink():
                 if path.name not in NO_CASES and not path.name.endswith("-workspace"):
                     todo.append(path)
-            elif path.suffix in (".yaml", ".yml") and path.name not in NO_CASE_FILES and path.is_file():
+            elif path.is_file() and (is_case_file(path) or (path.suffix == ".json" and looks_like_tasks(path))):
                 cases.append(path)
     if not suites and not cases:
-        hint = "a case is a .yaml file; name one, a folder of them, or a suite's eval.yaml"
+        hint = "a case is a .yaml file, a data set a .json file; name one, a folder of them, or a suite's eval.yaml"
         raise InputError([Fault(shown(folder), 0, 0, "", "the folder holds no eval.yaml and no case files", hint)])
     return Found(tuple(sorted(suites)), tuple(sorted(cases)))

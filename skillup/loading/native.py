@@ -16,6 +16,7 @@ from skillup.loading.checks import suite_warnings
 from skillup.loading.document import Document
 from skillup.loading.faults import faults_from_validation
 from skillup.loading.folders import SUITE_NAMES, search, suite_file
+from skillup.loading.jsonfile import read_document
 from skillup.loading.paths import LONGEST_WALK, Ground, TooManyEntriesError, expand, shown, suite_root
 from skillup.loading.rendering import printable
 from skillup.loading.skills import load_skill
@@ -84,7 +85,7 @@ class _Loader:
             self._bare([path for path in found.cases if path.parent == parent], parent)
 
     def _file(self, path: Path) -> None:
-        document = read_yaml(path, shown(path))
+        document = read_document(path, shown(path))
         _refuse_other_formats(document)
         data = document.data
         if path.name in SUITE_NAMES or (isinstance(data, dict) and {"schema_version", "cases"} & data.keys()):

@@ -36,7 +36,16 @@ def read_yaml(path: Path, display: str) -> Document:
     Raises:
         InputError: the file cannot be read, or is not one strict YAML document within the bounds.
     """
-    return parse_yaml(_decode(_read(path, display), display), display)
+    return parse_yaml(read_text(path, display), display)
+
+
+def read_text(path: Path, display: str, what: str = "YAML") -> str:
+    """The text of a file that is to hold `what`, bounded.
+
+    Raises:
+        InputError: the file cannot be read, is too large, or is no text.
+    """
+    return _decode(_read(path, display, what), display, what)
 
 
 def parse_yaml(text: str, display: str, *, loader: type[Any] = EventLoader) -> Document:
@@ -65,7 +74,7 @@ def parse_yaml(text: str, display: str, *, loader: type[Any] = EventLoader) -> D
     return Document(data, Marks(place), display)
 
 
-def _read(path: Path, display: str) -> bytes:
+def _read(path: Path, display: str, what: str) -> bytes:
     """At most MAX_BYTES + 1 bytes of a regular file."""
     try:
         # Without O_NONBLOCK, opening a FIFO would wait for a writer; Path.open() takes no opener.
@@ -76,7 +85,7 @@ def _read(path: Path, display: str) -> bytes:
     except FileNotFoundError:
         message = "there is no such file"
     except IsADirectoryError:
-        message = "a folder, where a YAML file is expected"
+        message = f"a folder, where a {what} file is expected"
     except OSError as error:
         message = f"cannot be read: {error.strerror}"
     except ValueError as error:  # the name holds a NUL
@@ -84,7 +93,7 @@ def _read(path: Path, display: str) -> bytes:
     raise InputError([Fault(display, 0, 0, "", message)])
 
 
-def _decode(raw: bytes, display: str) -> str:
+def _decode(raw: bytes, display: str, what: str) -> str:
     """The file's text, without the byte order mark."""
     if len(raw) > MAX_BYTES:
         hint = "move large texts into files of their own"
@@ -92,7 +101,7 @@ def _decode(raw: bytes, display: str) -> str:
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError([Fault(display, 1, 1, "", "the file is UTF-16", "save it as UTF-8")])
     raw = raw.removeprefix(b"\xef\xbb\xbf")
-    message, hint = "a binary file: byte {number} is NUL", "a YAML file holds text"
+    message, hint = "a binary file: byte {number} is NUL", f"a {what} file holds text"
     index = raw.find(b"\0")
     if index < 0:
         try:

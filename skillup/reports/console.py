@@ -18,6 +18,7 @@ from skillup.reports.lines import STYLES, say, shown_status
 from skillup.reports.matrix import side_by_side
 from skillup.reports.plain import plain
 from skillup.reports.reasons import reasons
+from skillup.reports.scores import average_lines
 from skillup.reports.table import NARROWEST, Column, fitted, line, widest
 from skillup.results import AgentTotals, RunResult, Status, Totals, TrialResult
 
@@ -50,7 +51,7 @@ def print_run(run: RunResult, console: Console, *, verbosity: int = 0) -> None:
     for word, style, meaning in _meanings(run.case_results):
         say(console, Text(meaning), label=Text(word, style=style), width=_MEANING)
     say(console, Text())
-    for total in _totals(run.case_results):
+    for total in (*_totals(run.case_results), *average_lines(run.case_results)):
         say(console, Text(total))
     if len(run.case_results) != run.trials_planned:
         say(console, Text(_unfinished(run)))

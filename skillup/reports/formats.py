@@ -3,10 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from skillup.reports.junit import junit
+from skillup.reports.taskresult import RecordOf, taskresult, taskresult_flat
 from skillup.results import RunResult
 
-REPORTS: Mapping[str, tuple[str, Callable[[RunResult], bytes]]] = MappingProxyType({"junit": ("report.xml", junit)})
-"""File name and maker of each. `json` is not among them: `result.json` is always written."""
+
+@dataclass(frozen=True)
+class Report:
+    """The name of a report's file, and what it holds; `make` gets the records of trials, which it need not read."""
+
+    file: str
+    make: Callable[[RunResult, RecordOf], bytes]
+
+
+REPORTS: Mapping[str, Report] = MappingProxyType(
+    {
+        "junit": Report("report.xml", lambda run, _: junit(run)),
+        "taskresult": Report("results.jsonl", taskresult),
+        "taskresult_flat": Report("results-flat.jsonl", taskresult_flat),
+    }
+)
+"""`json` is not among them: `result.json` is always written."""

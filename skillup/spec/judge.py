@@ -89,6 +89,9 @@ class Expect(Spec):
 DEFAULT_THRESHOLD = 0.7
 """The share of the weights that criteria must reach when nothing says otherwise; the public format's default."""
 
+TRAJECTORY_THRESHOLD = 0.99
+"""What the scores of a trajectory must reach: below 1.0 only for the rounding of means."""
+
 DEFAULT_JUDGE_SECONDS = 120.0
 """Time limit of one call of the judge's model: a slow model that thinks first needs a minute."""
 

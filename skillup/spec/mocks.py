@@ -142,29 +142,35 @@ class HistoryMessage(Spec):
         return self
 
 
-def check_history(messages: Sequence[HistoryMessage], *, goes_on: bool) -> None:
+def check_history(messages: Sequence[HistoryMessage], *, goes_on: bool, at: Sequence[int] | None = None) -> None:
     """Raises a fault where messages are no conversation that a user's message can follow.
 
-    `goes_on` says that the next message of the user is written elsewhere; else it is the last one here.
+    `goes_on` says that the next message of the user is written elsewhere; else it is the last one here. `at` is where
+    each message was written, when that is a list of more.
     """
+    places: Sequence[int] = range(len(messages)) if at is None else at
     if messages[0].role != "user":
-        raise fault_at("a conversation begins with the user", "messages", 0, "role")
+        raise fault_at("a conversation begins with the user", "messages", places[0], "role")
     for index, (message, following) in enumerate(pairwise(messages)):
         if message.role == following.role == "user":
-            raise fault_at("two messages of the user in a row: the first was never answered", "messages", index + 1)
+            raise fault_at(
+                "two messages of the user in a row: the first was never answered", "messages", places[index + 1]
+            )
         if message.role == following.role and not message.calls:
             raise fault_at(
                 "two messages of the assistant in a row: its turn ended with the first",
-                *("messages", index + 1),
+                *("messages", places[index + 1]),
                 hint="only after `calls` does the assistant go on by itself",
             )
     last = len(messages) - 1
     if goes_on and messages[last].role == "user":
         hint = "remove `prompt` or `turns`, or write the assistant's answer"
-        raise fault_at("the last message of the user was never answered", "messages", last, hint=hint)
+        raise fault_at("the last message of the user was never answered", "messages", places[last], hint=hint)
     if goes_on and messages[last].calls:
         hint = "add what the assistant said then"
-        raise fault_at("the conversation stops in the middle of the assistant's turn", "messages", last, hint=hint)
+        raise fault_at(
+            "the conversation stops in the middle of the assistant's turn", "messages", places[last], hint=hint
+        )
     if not goes_on and messages[last].role != "user":
         hint = "write `prompt` or `turns` beside `messages`, or let the user speak last"
-        raise fault_at("nothing is said to the agent", "messages", last, hint=hint)
+        raise fault_at("nothing is said to the agent", "messages", places[last], hint=hint)

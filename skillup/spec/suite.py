@@ -139,7 +139,7 @@ class Report(Spec):
         {"formats": frozenset({"html", "markdown"})}
     )
 
-    formats: tuple[Literal["json", "junit"], ...] = ("json",)
+    formats: tuple[Literal["json", "junit", "taskresult", "taskresult_flat"], ...] = ("json",)
 
 
 class SuiteFile(Spec):

@@ -8,12 +8,12 @@ import pytest
 
 from skillup.judging.judge import judge
 from skillup.judging.rules import EVALUATORS
-from skillup.judging.trajectory import THRESHOLD
 from skillup.loading.faults import faults_from_validation
 from skillup.loading.rendering import render_faults
 from skillup.loading.yamlfile import parse_yaml
 from skillup.results import Assertion, Verdict
 from skillup.spec.case import Case
+from skillup.spec.judge import TRAJECTORY_THRESHOLD
 from skillup.spec.rule_items import RuleItem
 from skillup.spec.rules import Rule
 from skillup.spec.suite import CaseDefaults, with_defaults
@@ -279,7 +279,7 @@ def test_scores_are_in_0_to_1_and_nothing_to_check_scores_1_and_says_so(tmp_path
     found = by_id(judged(a_conversation(tmp_path), text)).values()
     assert [one.score for one in found] == [1.0, 0.0, 1.0]
     assert next(iter(found)).reasoning == "nothing to check: the case gives tool_order_correct nothing to look for"
-    assert THRESHOLD == 0.99
+    assert TRAJECTORY_THRESHOLD == 0.99
 
 
 def test_scope_is_turn_conversation_or_workspace(tmp_path: Path) -> None:

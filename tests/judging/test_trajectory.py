@@ -8,9 +8,10 @@ import pytest
 
 from skillup.judging.judge import judge
 from skillup.judging.rules import evaluate
-from skillup.judging.trajectory import EVALUATORS, THRESHOLD, score
+from skillup.judging.trajectory import EVALUATORS, score
 from skillup.results import Assertion
 from skillup.spec.case import Case
+from skillup.spec.judge import TRAJECTORY_THRESHOLD
 from skillup.transcript import ToolCall
 from tests.judging.story import Story, call, read, rule
 
@@ -91,7 +92,7 @@ def test_every_evaluator_scores_1_or_0_and_passes_at_the_threshold(tmp_path: Pat
         assert found is not None
         assert found.value is not None
         assert found.evaluator == EVALUATORS[kind]
-        assert found.passed == (found.value >= THRESHOLD)
+        assert found.passed == (found.value >= TRAJECTORY_THRESHOLD)
         values.add(found.value)
     assert values == {0.0, 1.0}
 
