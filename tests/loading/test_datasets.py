@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import pytest
 from skillup.errors import Fault, InputError
 from skillup.loading.native import load_suites
 from skillup.spec.case import Case
-from tests.support import Project
+from skillup.spec.chat import ChatCall, ChatMessage, Entry
+from skillup.spec.dataset import DatasetTool, Task, TaskConfig, TaskData, TaskTarget
+from tests.support import REPOSITORY, Project
 
 TOOL = {"description": "Read a file.", "parameters": {"path": "The file"}, "mock_return": "x"}
 
@@ -253,6 +256,26 @@ def test_a_suite_names_data_sets_and_its_defaults_hold_for_their_tasks(project: 
     assert suite.name == project.root.name
     assert [case.constraints.timeout_seconds for case in suite.cases] == [9, 9]
     assert [case.expect.must_contain for case in suite.cases] == [("done",)] * 2
+
+
+PAGE = (REPOSITORY / "docs" / "datasets.md").read_text(encoding="utf-8")
+
+
+def test_the_example_of_the_page_can_be_used_as_it_stands(project: Project) -> None:
+    (example,) = re.findall(r"^```json\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+    project.write("tasks.json", example)
+    assert project.call("validate", "tasks.json").stdout == "1 case in order\n"
+
+
+@pytest.mark.parametrize("model", [Task, TaskData, TaskTarget, TaskConfig, DatasetTool, ChatMessage, ChatCall])
+def test_every_key_is_on_the_page(model: type[Entry]) -> None:
+    words = set(re.findall(r"[A-Za-z_]\w*", " ".join(re.findall(r"`([^`\n]+)`", PAGE))))
+    assert set(model.model_fields) - words == set()
+
+
+def test_the_same_id_under_two_names_is_one_too_many(tmp_path: Path) -> None:
+    (fault,) = faults(tmp_path, {"id": "a", "task_id": "b", **task()})
+    assert (fault.key, fault.message) == ("[0].task_id", 'unknown key "task_id"')
 
 
 def test_one_task_alone_is_a_data_set_and_a_case_in_json_stays_a_case(tmp_path: Path) -> None:

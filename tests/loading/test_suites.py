@@ -403,7 +403,7 @@ PATHS = {
         "empty",
         (
             "empty: the folder holds no eval.yaml and no case files "
-            "(a case is a .yaml file; name one, a folder of them, or a suite's eval.yaml)"
+            "(a case is a .yaml file, a data set a .json file; name one, a folder of them, or a suite's eval.yaml)"
         ),
     ),
     "a file of another format": (

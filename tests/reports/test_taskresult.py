@@ -14,6 +14,7 @@ from skillup.reports.taskresult import taskresult, taskresult_flat
 from skillup.results import TrialRecord, TrialResult
 from skillup.schemas import schemas
 from tests.judging.judged import given, judge_model
+from tests.judging.story import AGENT
 from tests.reports.saved import ERROR, OVERLOADED, Trials
 from tests.support import REPOSITORY, Finished, Project
 
@@ -144,6 +145,19 @@ def test_a_fault_is_neither_right_nor_wrong_and_in_no_average(trials: Trials) ->
     assert broken["prediction"]["prediction"] is None
     assert "tool_order" not in broken["evaluation"]["details"]["scores"]
     assert lacks["evaluation"]["details"]["steps"] is None, "nobody said how many"
+
+
+def test_each_agent_has_its_own_averages(trials: Trials) -> None:
+    for name, order in (("one", ["bash"]), ("two", [])):
+        rules = [{"tool_order_correct": {"expected": order}}, {"tools_avoided": {"forbidden": []}}]
+        agent = AGENT.model_copy(update={"name": name})
+        trials.add("a", case={"expect": {}, "judge": {"type": "rule_based", "success": rules}}, agent=agent)
+    assert list(average_lines(trials.results)) == [
+        "one: Averages: tool_order=0.000, tools_avoided=1.000",
+        "one: 0/1 cases passed (overall >= 0.99)",
+        "two: Averages: tool_order=1.000, tools_avoided=1.000",
+        "two: 1/1 cases passed (overall >= 0.99)",
+    ]
 
 
 def test_of_two_scores_with_one_name_the_worse_counts(trials: Trials) -> None:
