@@ -35,7 +35,7 @@ Status = Literal["PASS", "FAIL", "ERROR", "SKIP", "UNCHECKED"]
 TurnStatus = Literal["completed", "timed_out", "limit", "failed", "skipped", "error"]
 CheckState = Literal["met", "not_met", "unknown"]
 UnknownCause = Literal["skip_gate", "not_reached", "incomplete", "unobservable", "judging", "undetermined", "not_asked"]
-CheckRole = Literal["gate", "expect", "success", "failure", "criterion", "score"]
+CheckRole = Literal["gate", "expect", "success", "failure", "script", "criterion", "score"]
 CriterionVerdict = Literal["met", "not_met", "cannot_determine"]
 Scope = Literal["turn", "conversation", "workspace"]
 Continuity = Literal["resumed", "live", "history", "single_shot_fallback"]
@@ -195,6 +195,26 @@ class CommandRecord(Value):
     problem: str = ""
 
 
+class ScriptRecord(Value):
+    """What a judge's script said, run on a copy of the last workspace; `problem` says why that is worth nothing.
+
+    `output` is what it wrote to stdout, its rationale, `errors` to stderr; without their middles when they are long
+    (`cut`). `sha256` is that of the script. `duration_ms` includes the copying.
+    """
+
+    path: str
+    sha256: str | None
+    timeout_seconds: float
+    exit_code: int | None = None
+    signal: int | None = None
+    timed_out: bool = False
+    output: str = ""
+    errors: str = ""
+    cut: bool = False
+    duration_ms: int = 0
+    problem: str = ""
+
+
 class TrialRecord(Value):
     """Everything that happened in one trial; the judge reads this, the snapshots and the case, and nothing else.
 
@@ -226,6 +246,7 @@ class TrialRecord(Value):
     artifacts: tuple[str, ...] = ()
     artifact_notes: tuple[str, ...] = ()
     commands: tuple[CommandRecord, ...] = ()
+    scripts: tuple[ScriptRecord, ...] = ()
 
     @model_validator(mode="after")
     def _error_has_a_failure(self) -> Self:

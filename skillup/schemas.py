@@ -83,6 +83,7 @@ _SHORT_FORMS: Mapping[str, Schema] = MappingProxyType(
         "OutputEquals": _TEXT,
         "CommandHolds": _TEXT,
         "SuiteText": _TEXT,
+        "ScriptFile": _TEXT,
         "FilesExist": _TEXTS,
         "FilesNotExist": _TEXTS,
         "ModelChoice": _TEXT,

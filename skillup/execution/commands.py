@@ -61,7 +61,7 @@ def _run(run: str, seconds: float, task: TrialTask, services: Services, workspac
 def _recorded(record: CommandRecord, ended: Ended, log: Path) -> CommandRecord:
     if ended.how == "cancelled":
         raise Cancelled
-    output, cut = _both_ends(log)
+    output, cut = both_ends(log)
     return record.model_copy(
         update={
             "exit_code": ended.exit_code,
@@ -73,7 +73,7 @@ def _recorded(record: CommandRecord, ended: Ended, log: Path) -> CommandRecord:
     )
 
 
-def _both_ends(log: Path) -> tuple[str, bool]:
+def both_ends(log: Path) -> tuple[str, bool]:
     """What was printed, without its middle when it is long, and whether any of it is missing."""
     with log.open("rb") as file:
         size = file.seek(0, os.SEEK_END)

@@ -22,6 +22,7 @@ from skillup.results import (
     ExecutionMode,
     Failure,
     ModelTraffic,
+    ScriptRecord,
     TrialRecord,
     TurnRecord,
 )
@@ -45,6 +46,7 @@ class Talk:
     workspace: Path | None = None
     skill_files: Mapping[str, str] = field(default_factory=dict)
     commands: tuple[CommandRecord, ...] = ()
+    scripts: tuple[ScriptRecord, ...] = ()
 
     @classmethod
     def impossible(cls, failure: Failure) -> Talk:
@@ -156,7 +158,7 @@ def stamp(moment: datetime) -> str:
 
 def record_trial(task: TrialTask, talk: Talk, started: datetime, seconds: float) -> TrialRecord:
     """The whole trial, for the judge and for whoever looks into it later; `seconds` is how long it took in all."""
-    judging = sum(command.duration_ms for command in talk.commands) / 1000  # commands of rules belong to it
+    judging = sum(one.duration_ms for one in talk.commands) + sum(one.duration_ms for one in talk.scripts)
     return TrialRecord(
         case_id=task.case.id,
         title=task.case.title,
@@ -169,7 +171,7 @@ def record_trial(task: TrialTask, talk: Talk, started: datetime, seconds: float)
         skills=tuple(skill.name for skill in task.skills),
         skill_files=dict(talk.skill_files),
         started_at=stamp(started),
-        duration_ms=max(0, round((seconds - talk.waited_seconds - judging) * 1000)),
+        duration_ms=max(0, round((seconds - talk.waited_seconds) * 1000) - judging),
         setup_ms=round(talk.setup_seconds * 1000),
         ending=talk.ending,
         turns=talk.turns,
@@ -177,6 +179,7 @@ def record_trial(task: TrialTask, talk: Talk, started: datetime, seconds: float)
         session_ids=talk.session_ids,
         failures=talk.failures,
         commands=talk.commands,
+        scripts=talk.scripts,
         hidden_tools=tuple(sorted(ENGINES[task.agent.engine].hidden_tools)) if task.agent.engine in ENGINES else (),
     )
 

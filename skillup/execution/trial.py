@@ -3,8 +3,8 @@
 A trial gets a root of its own (workspace, engine home), its own address at the loopback model, and its own session.
 Each turn runs in the contract's order: render the message, run the engine, look at the workspace, verify the
 session, ask the gate, take the captures, save. What ends the conversation early is an `Ending`; what makes the trial
-impossible is a `TrialError` and becomes ERROR with its kind. The commands of rules run at the end, on copies. Judging
-then reads what was saved.
+impossible is a `TrialError` and becomes ERROR with its kind. The commands of rules and the scripts of judges run at the
+end, on copies. Judging then reads what was saved.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from skillup.execution.ending import after_limit, next_limit, problem_of
 from skillup.execution.grading import grade, grade_unjudged
 from skillup.execution.place import Place, open_place
 from skillup.execution.record import Talk, record_trial, record_turn, traffic_of, with_artifacts
+from skillup.execution.scripts import run_scripts
 from skillup.execution.sessions import home_of_its_own, mixed_up, with_session_file
 from skillup.execution.setup import secrets_of
 from skillup.execution.store import TrialFolder
@@ -130,6 +131,7 @@ def _talk(task: TrialTask, services: Services, folder: TrialFolder, stack: ExitS
         workspace=place.root.workspace,
         skill_files=place.skill_files,
         commands=run_commands(task, services, place.root.workspace, ending),
+        scripts=run_scripts(task, services, place.root.workspace, ending=ending, turns=turns, masker=folder.masker),
     )
 
 

@@ -8,6 +8,7 @@ from skillup.judging.criteria import criteria_checks, judging_of, reasoning_of
 from skillup.judging.describe import describe, describe_expected, describe_gate
 from skillup.judging.evidence import Evidence
 from skillup.judging.rules import evaluate
+from skillup.judging.script_checks import script_checks
 from skillup.judging.trajectory import score
 from skillup.judging.verdict import decide
 from skillup.results import (
@@ -49,15 +50,15 @@ def judge(case: Case, evidence: Evidence, said: Criteria | None = None) -> Verdi
         turns_total=record.turns_total,
         score=score,
         pass_threshold=case.judge.threshold if case.judge and criteria else None,
-        reasoning=reasoning_of(criteria),
+        reasoning=reasoning_of(checks),
         partial=any(check.cause == "not_asked" for check in criteria) and decision.code == "partial",
         judging=judging_of(said),
     )
 
 
 def certain_checks(case: Case, evidence: Evidence) -> tuple[Check, ...]:
-    """Every check that needs no model: gates, expectations, rules."""
-    return (*_gates(case, evidence.record), *_rules(case, evidence))
+    """Every check that needs no model: gates, expectations, rules, the script."""
+    return (*_gates(case, evidence.record), *_rules(case, evidence), *script_checks(case, evidence))
 
 
 def _gates(case: Case, record: TrialRecord) -> Iterator[Check]:

@@ -16,6 +16,8 @@ _SKIP_CODES = {"gate_skipped": "gate", "capture_skipped": "capture"}
 
 _ASK_AGAIN = "`skillup judge RUN --ask missing` asks the model again; no agent is started"
 
+_RUN_AGAIN = "`scripts` in record.json has all that it printed; a script runs once, at the end of its trial"
+
 _HINTS = {
     "judge": "evidence is missing from the run directory: is it whole?",
     "unobservable": "check the answer or the workspace instead, or choose an engine that shows it",
@@ -114,7 +116,7 @@ def _undecided(kind: Literal["judge", "unobservable"], checks: Sequence[Check]) 
         phase="judging",
         message=message,
         turn=turn if isinstance(turn, int) else None,
-        hint=_ASK_AGAIN if checks[0].role in ("criterion", "score") else _HINTS[kind],
+        hint={"criterion": _ASK_AGAIN, "score": _ASK_AGAIN, "script": _RUN_AGAIN}.get(checks[0].role, _HINTS[kind]),
     )
     return Decision("ERROR", kind, message, failure)
 

@@ -1,7 +1,7 @@
 """Files of the suite that a case is held against (`golden_file`, `file_equals`, `json_schema`): read when it is loaded.
 
-What they say goes into the case, so that a saved trial holds all that it is judged by. None of them may come into a
-workspace or a skill: the agent could read what is checked.
+What they say goes into the case, so that a saved trial holds all that it is judged by; of a judge's script, its hash.
+None of them may come into a workspace or a skill: the agent could read what is checked.
 """
 
 from __future__ import annotations
@@ -18,10 +18,12 @@ from pydantic import BaseModel
 from skillup.errors import Fault
 from skillup.loading.document import Document, KeyPath
 from skillup.loading.paths import Ground
+from skillup.loading.scripts import script_hash
 from skillup.spec.case import Case
 from skillup.spec.content_rules import SuiteText
 from skillup.spec.json_rules import JsonSchema
 from skillup.spec.jsonschemas import checked_schema
+from skillup.spec.script_judge import ScriptFile
 
 MAX_BYTES = 1024 * 1024
 """Of one file: more than an expected answer can be, and it is copied into every trial."""
@@ -34,6 +36,7 @@ class References:
     ground: Ground
     paths: dict[str, Path] = field(default_factory=dict)
     _texts: dict[str, str] = field(default_factory=dict)
+    _hashes: dict[str, str] = field(default_factory=dict)
 
     def filled(self, case: Case, places: tuple[tuple[str, Document, KeyPath], ...]) -> tuple[Case, list[Fault]]:
         """The case with the texts of its files, and what is wrong with them.
@@ -57,6 +60,8 @@ class References:
     def _filled(self, value: Any, document: Document, at: KeyPath, faults: list[Fault]) -> Any:
         if isinstance(value, SuiteText):
             return self._read(value, document, at, faults)
+        if isinstance(value, ScriptFile):
+            return self._script(value, document, at, faults)
         if isinstance(value, JsonSchema) and value.file is not None:
             place = (*at, "schema") if (*at, "schema") in document.marks else (*at, "file")
             file = self._read(value.file, document, place, faults)
@@ -94,6 +99,23 @@ class References:
             return reference
         return SuiteText(path=written, text=self._texts[written])
 
+    def _script(self, script: ScriptFile, document: Document, at: KeyPath, faults: list[Fault]) -> ScriptFile:
+        """The script with the hash of what its file holds now."""
+        complaint = self.ground.complaint(script.path)
+        if complaint is None and script.path not in self._hashes:
+            found = script_hash(self.ground.root / script.path, script.path, self.ground.root)
+            if isinstance(found, str):
+                self._hashes[script.path] = found
+                self.paths[script.path] = Path(os.path.realpath(self.ground.root / script.path))
+            else:
+                complaint = found
+        if complaint is None and script.sha256 not in (None, self._hashes[script.path]):
+            complaint = f"{script.path} is not the script with this sha256", "write the new one once you have read it"
+        if complaint:
+            faults.append(document.fault(at, complaint[0], hint=complaint[1]))
+            return script
+        return ScriptFile(path=script.path, sha256=self._hashes[script.path])
+
     def _load(self, written: str) -> tuple[str, str] | None:
         """Reads a file; message and hint when it cannot be compared with."""
         path = self.ground.root / written
@@ -118,7 +140,9 @@ class References:
 
 def _written_in(value: Any) -> Iterator[str]:
     """The paths of all references of a case, or of a part of one."""
-    if isinstance(value, SuiteText):
+    if isinstance(value, ScriptFile):
+        yield value.path
+    elif isinstance(value, SuiteText):
         yield from [value.path] if value.path is not None else []
     elif isinstance(value, Case):
         yield from (*_written_in(value.expect), *_written_in(value.judge))

@@ -20,6 +20,7 @@ from skillup.spec.problems import fault_at, quoted
 from skillup.spec.requires import Requires
 from skillup.spec.rules import Rule
 from skillup.spec.script import Script
+from skillup.spec.script_judge import ScriptFile
 from skillup.spec.turn import Capture, Gate, Input, Turn, VariableName
 from skillup.spec.values import (
     ArtifactPath,
@@ -174,11 +175,19 @@ class Case(Spec):
         return self.judge.criteria if self.judge else ()
 
     @property
+    def judge_scripts(self) -> tuple[tuple[ScriptFile, float], ...]:
+        """The scripts that judge, each with its time limit in seconds."""
+        if self.judge is None or self.judge.script_path is None:
+            return ()
+        return ((self.judge.script_path, self.judge.script_seconds),)
+
+    @property
     def all_rules(self) -> tuple[Rule, ...]:
         """Every rule that this case checks, those of `expect` included."""
         return (*(rule for _, rule in self.expect.rules()), *self.success_rules, *self.failure_rules)
 
     @property
     def checks_nothing(self) -> bool:
-        """Whether no gate, expectation, rule or criterion could ever say no."""
-        return not self.all_rules and not self.criteria and not any(turn.post_condition for turn in self.turns)
+        """Whether no gate, expectation, rule, criterion or script could ever say no."""
+        asked = self.all_rules or self.criteria or self.judge_scripts
+        return not asked and not any(turn.post_condition for turn in self.turns)

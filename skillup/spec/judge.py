@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -23,6 +21,7 @@ from skillup.spec.rules import (
     Rule,
     refuse_contradiction,
 )
+from skillup.spec.script_judge import DEFAULT_SCRIPT_SECONDS, ScriptFile
 from skillup.spec.values import InnerPath, LimitSeconds, Spec, Text, Threshold, Whole, Words
 
 EXIT_CODE_REASON = "`exit_code` can never differ on a built-in engine: a turn that ends with another code is ERROR"
@@ -128,13 +127,13 @@ class Judge(Spec):
     """What turns rules and criteria into a verdict.
 
     Any `failure` rule that matches is FAIL, every `success` rule must hold. With `agent_judge` or `rubric` a model
-    judges `criteria` besides, and their weighted mean must reach `pass_threshold`.
+    judges `criteria` besides, and their weighted mean must reach `pass_threshold`; with `script` a program of the
+    suite says yes or no.
     """
 
-    later = frozenset({"script_path", "engine"})
-    later_values: ClassVar[Mapping[str, frozenset[str]]] = MappingProxyType({"type": frozenset({"script"})})
+    later = frozenset({"engine"})
 
-    type: Literal["rule_based", "agent_judge", "rubric", "none"]
+    type: Literal["rule_based", "agent_judge", "rubric", "script", "none"]
     success: tuple[RuleItem, ...] = ()
     failure: tuple[RuleItem, ...] = ()
     criteria: tuple[Criterion, ...] = ()
@@ -144,6 +143,12 @@ class Judge(Spec):
     samples: Annotated[Whole, Field(ge=1, le=MAX_SAMPLES)] = 1
     context: JudgeContext = JudgeContext()
     skills: tuple[JudgeSkill, ...] = ()
+    script_path: ScriptFile | None = None
+
+    @property
+    def script_seconds(self) -> float:
+        """The time limit of the script."""
+        return self.timeout_seconds or DEFAULT_SCRIPT_SECONDS
 
     @property
     def threshold(self) -> float:
@@ -210,7 +215,13 @@ class Judge(Spec):
 
     def _check_criteria(self) -> None:
         asks = self.type in ("agent_judge", "rubric")
-        given = sorted(self.model_fields_set & _OF_MODELS)
+        runs = self.type == "script"
+        if runs and self.script_path is None:
+            raise fault_at("a judge of type script without a script", hint="give `script_path`: a file of the suite")
+        if self.script_path is not None and not runs:
+            hint = "use type: script"
+            raise fault_at(f"`script_path` says nothing to a judge of type {self.type}", "script_path", hint=hint)
+        given = sorted(self.model_fields_set & (_OF_MODELS - {"timeout_seconds"} if runs else _OF_MODELS))
         if given and not asks:
             hint = "use type: agent_judge, or type: rubric"
             raise fault_at(f"`{given[0]}` says nothing to a judge of type {self.type}", given[0], hint=hint)
@@ -222,7 +233,7 @@ class Judge(Spec):
 
 
 _OF_MODELS = frozenset({"criteria", "model", "pass_threshold", "timeout_seconds", "samples", "context", "skills"})
-"""Keys that only a judge with a model reads."""
+"""Keys that only a judge with a model reads, but for the time limit, which a script has, too."""
 
 
 def _has_criteria(value: Any) -> bool:

@@ -70,6 +70,7 @@ PROMPT = "input: {prompt: hi}\n"
 RULE = PROMPT + "judge: {type: rule_based, success: [{%s}]}\n"
 
 ACCEPTED_BY_CASES = {
+    "judge.type script, script_path": PROMPT + "judge: {type: script, script_path: a.sh, timeout_seconds: 30}\n",
     "id, title, description, tag": "id: a\ntitle: t\ndescription: d\ntag: trigger_test\n" + PROMPT,
     "input.prompt": PROMPT,
     "post_condition": TURN
@@ -122,8 +123,7 @@ LATER_IN_CASES = {
     "turns.respond": ("input: {turns: [{role: user, respond: x}]}\n", "simulated user"),
     "judges": (PROMPT + "judges: []\n", "judges"),
     "mcp": (PROMPT + "mcp: {servers: []}\n", "mcp"),
-    "judge.type script": (PROMPT + "judge: {type: script}\n", "script"),
-    **{f"judge.{key}": (PROMPT + f"judge: {{type: none, {key}: x}}\n", key) for key in ("script_path", "engine")},
+    "judge.engine": (PROMPT + "judge: {type: none, engine: x}\n", "engine"),
 }
 
 REFUSED_WITH_THE_REASON = {
