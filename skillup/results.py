@@ -377,11 +377,28 @@ class Summary(Value):
     pass_rate: float | None
 
 
+class JudgeVerdict(Value):
+    """What one of several judges says; `score` is in [0, 1], None where there is none, or none that is certain."""
+
+    id: str
+    type: str
+    status: Status
+    code: str
+    reason: str
+    score: float | None
+    pass_threshold: float | None
+    weight: float
+    required: bool
+    reasoning: str | None = None
+    judging: Judging | None = None
+
+
 class Verdict(Value):
     """What a trial means. `reason` is one sentence; `code` the short machine word (`gate`, `limit/turn_seconds`, …).
 
     `score` is the weighted mean of the criteria, in [0, 1], None where it is not certain; `reasoning` what the judge
-    said about the whole conversation. `partial`: there are criteria that no model was asked about.
+    said about the whole conversation. `partial`: there are criteria that no model was asked about. With several judges
+    `judges` has what each says, and `score` is what they reach together.
     """
 
     schema_version: SchemaVersion = SCHEMA_VERSION
@@ -399,6 +416,7 @@ class Verdict(Value):
     reasoning: str | None = None
     partial: bool = False
     judging: Judging | None = None
+    judges: tuple[JudgeVerdict, ...] = ()
 
 
 class Expectation(Value):

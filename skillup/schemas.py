@@ -84,6 +84,7 @@ _SHORT_FORMS: Mapping[str, Schema] = MappingProxyType(
         "CommandHolds": _TEXT,
         "SuiteText": _TEXT,
         "ScriptFile": _TEXT,
+        "Combine": {"enum": ["all_required", "mean", "min"]},
         "FilesExist": _TEXTS,
         "FilesNotExist": _TEXTS,
         "ModelChoice": _TEXT,

@@ -2,6 +2,7 @@
 
 criteria.json       what the model said: the verdict is made from this, today and later
 judge-calls.jsonl   every question and answer, a line each, to see how it came about
+judges/ID/…         all of them, of one of several judges
 revisions/N/        both, and the grading made of them, as they were before the model was asked again
 """
 
@@ -33,22 +34,39 @@ CALLS = "judge-calls.jsonl"
 
 @dataclass(frozen=True)
 class CriteriaStep:
-    """How the criteria of a trial come by their verdicts. Without a model they are what was saved, or unknown."""
+    """How the criteria of a trial come by their verdicts. Without a model they are what was saved, or unknown.
+
+    `models` are those of the case's judges by their ids; "" is the only judge's.
+    """
 
     how: Ask = "saved"
-    model: ModelRef | None = None
+    models: Mapping[str, ModelRef] = field(default_factory=dict)
     clients: ModelClients | None = None
     masker: Masker = field(default_factory=Masker)
 
-    def take(self, folder: Path, case: Case, evidence: Evidence) -> Criteria | None:
-        """What a model says about a trial's criteria, saved before it is returned; None when none was ever asked.
+    def take_all(self, folder: Path, case: Case, evidence: Evidence) -> dict[str, Criteria | None]:
+        """What models say about a trial's criteria, by the id of the judge; "" is the only one's.
+
+        Raises:
+            Cancelled: the user stopped the run.
+            RunDirectoryError, OSError: it cannot be read, or saved.
+        """
+        if not case.judges:
+            return {"": self.take(folder, case, evidence)}
+        return {
+            member.id: self.take(folder / "judges" / member.id, case.judged_by(member), evidence, member.id)
+            for member in case.judges
+        }
+
+    def take(self, folder: Path, case: Case, evidence: Evidence, judge: str = "") -> Criteria | None:
+        """What a model says about the criteria of one judge, saved before it is returned; None when none was asked.
 
         Raises:
             Cancelled: the user stopped the run.
             RunDirectoryError, OSError: it cannot be read, or saved.
         """
         saved = read_model(folder / FILE, Criteria) if case.criteria and (folder / FILE).exists() else None
-        model, clients = self.model, self.clients
+        model, clients = self.models.get(judge), self.clients
         if self.how == "saved" or model is None or clients is None:
             return saved
         known = _known(saved) if self.how == "missing" else {}
@@ -61,6 +79,7 @@ class CriteriaStep:
         return read_model(folder / FILE, Criteria)
 
     def _save(self, folder: Path, asked: Asked, before: Criteria | None) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
         if before is not None:
             _keep(folder, before.revision)
         write_lines(folder / CALLS, [self.masker.value(_line(call)) for call in asked.calls])

@@ -7,7 +7,7 @@ from pathlib import Path
 from skillup.execution.criteria import SAVED, CriteriaStep
 from skillup.execution.store import load_trial, write_json
 from skillup.judging.evidence import Evidence, calls_of
-from skillup.judging.judge import judge
+from skillup.judging.several import judge_all
 from skillup.results import (
     Expectation,
     Failure,
@@ -35,7 +35,7 @@ def grade(folder: Path, criteria: CriteriaStep = SAVED) -> TrialResult:
         RunDirectoryError: the folder is not a saved trial.
     """
     case, evidence = load_trial(folder)
-    return _save(folder, evidence, judge(case, evidence, criteria.take(folder, case, evidence)))
+    return _save(folder, evidence, judge_all(case, evidence, criteria.take_all(folder, case, evidence)))
 
 
 def grade_unjudged(folder: Path, failure: Failure) -> TrialResult:

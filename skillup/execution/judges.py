@@ -67,21 +67,40 @@ def judge_of(case: Case, choice: JudgeChoice, host: Mapping[str, str], where: st
         raise InputError([Fault(where, 0, 0, "judge.model", f"{case.id}: {message}", hint)]) from None
 
 
-def judges_of(suites: Sequence[Suite], choice: JudgeChoice, host: Mapping[str, str]) -> dict[str, ModelRef]:
-    """The model of every case that needs one, by the case's id.
+def models_of(case: Case, choice: JudgeChoice, host: Mapping[str, str], where: str) -> dict[str, ModelRef]:
+    """The models that judge a case, by the ids of its judges; "" is the only one's.
+
+    Raises:
+        InputError: with the faults of all judges, as `judge_of`.
+    """
+    found: dict[str, ModelRef] = {}
+    faults: list[Fault] = []
+    alone = {member.id: case.judged_by(member) for member in case.judges} or {"": case}
+    for name, judged in alone.items():
+        try:
+            ref = judge_of(judged, choice, host, where)
+        except InputError as error:
+            faults += error.faults
+        else:
+            found |= {name: ref} if ref else {}
+    if faults:
+        raise InputError(list(dict.fromkeys(faults)))
+    return found
+
+
+def judges_of(suites: Sequence[Suite], choice: JudgeChoice, host: Mapping[str, str]) -> dict[str, dict[str, ModelRef]]:
+    """The models of every case that needs any, by the case's id and then the judge's.
 
     Raises:
         InputError: with the faults of all cases.
     """
-    found: dict[str, ModelRef] = {}
+    found: dict[str, dict[str, ModelRef]] = {}
     faults: list[Fault] = []
     for suite, case in _cases(suites):
         try:
-            ref = judge_of(case, choice, host, shown(suite.source))
+            found[case.id] = models_of(case, choice, host, shown(suite.source))
         except InputError as error:
             faults += error.faults
-        else:
-            found |= {case.id: ref} if ref else {}
     if faults:
         raise InputError(faults)
     return found
@@ -104,12 +123,12 @@ def steps_of(
     for folder in folders:
         try:
             saved = next(iter(sorted(folder.glob("attempt-*/case.json"))), None)  # a trial may not have begun
-            ref = judge_of(read_model(saved, Case), choice, host, shown(saved)) if saved else None
+            models = models_of(read_model(saved, Case), choice, host, shown(saved)) if saved else {}
         except InputError as error:
             faults += error.faults
         else:
-            masker = Masker([ref.api_key] if ref and ref.api_key else [])
-            steps.append(CriteriaStep(how, ref, clients, masker))
+            masker = Masker(ref.api_key for ref in models.values() if ref.api_key)
+            steps.append(CriteriaStep(how, models, clients, masker))
     if faults:
         raise InputError(faults)
     return tuple(steps)

@@ -72,7 +72,7 @@ def make_plan(suites: Sequence[Suite], choices: Choices, host: Mapping[str, str]
         for agent in agents:
             found.setdefault(agent.name, agent)
             trials = _trials(suite, agent, probes, base, choices)
-            tasks += [replace(task, judge=judges.get(task.case.id)) for task in trials]
+            tasks += [replace(task, judges=judges.get(task.case.id, {})) for task in trials]
     versions: dict[str, str | None] = dict.fromkeys(found)
     versions |= {task.agent.name: task.engine_version for task in tasks if not task.unmet}
     parallelism = choices.parallelism or max(suite.parallelism for suite in suites)

@@ -69,7 +69,7 @@ def skill_folder(engine: Engine, root: TrialRoot, name: str) -> Path:
 
 def secrets_of(task: TrialTask, host: Mapping[str, str]) -> tuple[str, ...]:
     """The texts that nothing of this trial may show: its credentials, the judge's, and those of the CLI's login."""
-    secrets = (*task.agent.secrets, *([task.judge.api_key] if task.judge and task.judge.api_key else []))
+    secrets = (*task.agent.secrets, *(ref.api_key for ref in task.judges.values() if ref.api_key))
     if not task.agent.has_login:
         return secrets
     engine = ENGINES[task.agent.engine]

@@ -28,7 +28,8 @@ class TrialTask:
     """One trial to be run, or one attempt at it: a plain picklable value. `folder` is the trial's.
 
     What planning found: `obstacle` is why it cannot run, `unmet` what the case requires and this agent has not. With
-    `single_shot` all messages of the user go out as one. `judge` is the model that is asked about the criteria.
+    `single_shot` all messages of the user go out as one. `judges` are the models that are asked about criteria, by the
+    ids of the case's judges; "" is the only one's.
     """
 
     case: Case
@@ -44,7 +45,7 @@ class TrialTask:
     trial_base: Path
     keep: Keep
     obstacle: Failure | None = None
-    judge: ModelRef | None = None
+    judges: Mapping[str, ModelRef] = field(default_factory=dict)
     unmet: str = ""
     single_shot: bool = False
     retry: RetryPolicy = field(default_factory=RetryPolicy)

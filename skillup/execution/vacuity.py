@@ -18,8 +18,8 @@ from skillup.errors import TrialError
 from skillup.execution.variables import captured
 from skillup.judging.evidence import Evidence
 from skillup.judging.gates import ask
-from skillup.judging.judge import judge
 from skillup.judging.records import turn_record
+from skillup.judging.several import judge_all
 from skillup.results import (
     AgentIdentity,
     Assertion,
@@ -103,7 +103,8 @@ def vacuity_warnings(suites: Sequence[Suite]) -> Iterator[str]:
 
 def _could_pass(case: Case) -> bool:
     """Whether answers and calls alone rule a pass out; most cases need no workspace to be told."""
-    return judge(case, Evidence(_record(case), SavedSnapshots(Path(), {}, {}), bool(case.ignore_case))).status != "FAIL"
+    evidence = Evidence(_record(case), SavedSnapshots(Path(), {}, {}), bool(case.ignore_case))
+    return judge_all(case, evidence, {}).status != "FAIL"
 
 
 def judged_idle(case: Case, suite_root: Path) -> Idle:
@@ -113,7 +114,7 @@ def judged_idle(case: Case, suite_root: Path) -> Idle:
         folder = Path(name)
         trouble = _snapshots(case, suite_root, folder, len(record.turns))
         evidence = Evidence(record, SavedSnapshots.load(folder), bool(case.ignore_case))
-        verdict = judge(case, evidence)
+        verdict = judge_all(case, evidence, {})
     rules = dict(_rules(case))
     held = [one for one in verdict.assertion_results if one.passed]
     holding = [one for one in held if one.role != "failure" and not _forbids(one, case, rules)]
@@ -128,6 +129,8 @@ def _rules(case: Case) -> Iterator[tuple[str, Rule]]:
     """The case's rules by the ids of their checks."""
     yield from ((f"expect.{key}", rule) for key, rule in case.expect.rules())
     yield from ((f"judge.success[{index}]", rule) for index, rule in enumerate(case.success_rules))
+    for member in case.judges:
+        yield from ((f"judges.{member.id}.success[{index}]", item.rule) for index, item in enumerate(member.success))
 
 
 def _forbids(assertion: Assertion, case: Case, rules: dict[str, Rule]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from skillup.judging.criteria import criteria_checks, judging_of, reasoning_of
 from skillup.judging.describe import describe, describe_expected, describe_gate
@@ -10,7 +10,7 @@ from skillup.judging.evidence import Evidence
 from skillup.judging.rules import evaluate
 from skillup.judging.script_checks import script_checks
 from skillup.judging.trajectory import score
-from skillup.judging.verdict import decide
+from skillup.judging.verdict import Decision, decide
 from skillup.results import (
     Assertion,
     Check,
@@ -36,8 +36,20 @@ def judge(case: Case, evidence: Evidence, said: Criteria | None = None) -> Verdi
     criteria = criteria_checks(case, evidence, said)
     checks = (*certain_checks(case, evidence), *criteria)
     decision = decide(record.ending, checks, record.failures)
+    return verdict_from(evidence, checks, decision).model_copy(
+        update={
+            "score": next((check.score for check in criteria if check.role == "score"), None),
+            "pass_threshold": case.judge.threshold if case.judge and criteria else None,
+            "reasoning": reasoning_of(checks),
+            "partial": any(check.cause == "not_asked" for check in criteria) and decision.code == "partial",
+            "judging": judging_of(said),
+        }
+    )
+
+
+def verdict_from(evidence: Evidence, checks: Sequence[Check], decision: Decision) -> Verdict:
+    """A decision with everything that was checked; what judges add stands beside it."""
     assertions = tuple(_assertion(check) for check in checks if check.role != "score")
-    score = next((check.score for check in criteria if check.role == "score"), None)
     return Verdict(
         status=decision.status,
         code=decision.code,
@@ -47,18 +59,27 @@ def judge(case: Case, evidence: Evidence, said: Criteria | None = None) -> Verdi
         error=decision.error,
         violations_before_error=decision.violations_before_error,
         turns_executed=len(evidence.turns),
-        turns_total=record.turns_total,
-        score=score,
-        pass_threshold=case.judge.threshold if case.judge and criteria else None,
-        reasoning=reasoning_of(checks),
-        partial=any(check.cause == "not_asked" for check in criteria) and decision.code == "partial",
-        judging=judging_of(said),
+        turns_total=evidence.record.turns_total,
     )
 
 
 def certain_checks(case: Case, evidence: Evidence) -> tuple[Check, ...]:
     """Every check that needs no model: gates, expectations, rules, the script."""
-    return (*_gates(case, evidence.record), *_rules(case, evidence), *script_checks(case, evidence))
+    return (*standing_checks(case, evidence), *own_checks(case, evidence))
+
+
+def standing_checks(case: Case, evidence: Evidence) -> tuple[Check, ...]:
+    """The checks that stand whoever judges: gates and expectations."""
+    expected = (
+        _check(f"expect.{key}", "expect", describe_expected(key, rule), rule, evidence)
+        for key, rule in case.expect.rules()
+    )
+    return (*_gates(case, evidence.record), *expected)
+
+
+def own_checks(case: Case, evidence: Evidence) -> tuple[Check, ...]:
+    """The checks of the judge that need no model: rules, the script."""
+    return (*_rules(case, evidence), *script_checks(case, evidence))
 
 
 def _gates(case: Case, record: TrialRecord) -> Iterator[Check]:
@@ -88,8 +109,6 @@ def _gate(number: int, gate: Gate, done: TurnRecord | None, record: TrialRecord)
 
 
 def _rules(case: Case, evidence: Evidence) -> Iterator[Check]:
-    for key, rule in case.expect.rules():
-        yield _check(f"expect.{key}", "expect", describe_expected(key, rule), rule, evidence)
     for index, rule in enumerate(case.success_rules):
         yield _check(f"judge.success[{index}]", "success", describe(rule), rule, evidence)
     for index, rule in enumerate(case.failure_rules):

@@ -2,34 +2,45 @@
 
 from __future__ import annotations
 
+from typing import TypeVar
+
 from skillup.errors import Fault
 from skillup.loading.document import Document, KeyPath
 from skillup.loading.paths import Ground
 from skillup.spec.case import Case
+from skillup.spec.judge import Judge
+
+_J = TypeVar("_J", bound=Judge)
 
 MAX_BYTES = 256 * 1024
 """About 60,000 tokens; a larger text leaves no room for the trial."""
 
-_ATTACHMENTS: KeyPath = ("judge", "context", "attachments")
-_SKILLS: KeyPath = ("judge", "skills")
-
 
 def with_attachments(case: Case, ground: Ground, document: Document, faults: list[Fault]) -> Case:
-    """The case with the texts of its judge's attachments and skills; `document` is the file that holds the judge."""
-    judge = case.judge
-    if judge is None or not (judge.context.attachments or judge.skills):
-        return case
+    """The case with the texts of its judges' attachments and skills; `document` is the file that holds the judges."""
+
+    def whole(judge: _J, at: KeyPath) -> _J:
+        return _with_texts(judge, at, ground, document, faults)
+
+    members = tuple(whole(member, ("judges", index)) for index, member in enumerate(case.judges))
+    judge = whole(case.judge, ("judge",)) if case.judge else None
+    return case.model_copy(update={"judge": judge, "judges": members}) if case.all_judges else case
+
+
+def _with_texts(judge: _J, at: KeyPath, ground: Ground, document: Document, faults: list[Fault]) -> _J:
+    if not (judge.context.attachments or judge.skills):
+        return judge
     attachments, skills = [], []
     for index, attachment in enumerate(judge.context.attachments):
-        text = attachment.text or _text(attachment.path or "", ground, document, (*_ATTACHMENTS, index), faults)
+        place = (*at, "context", "attachments", index)
+        text = attachment.text or _text(attachment.path or "", ground, document, place, faults)
         attachments.append(attachment.model_copy(update={"text": text}))
     for index, skill in enumerate(judge.skills):
         manifest = f"{skill.path.rstrip('/')}/SKILL.md"
-        text = skill.text or _text(manifest, ground, document, (*_SKILLS, index), faults)
+        text = skill.text or _text(manifest, ground, document, (*at, "skills", index), faults)
         skills.append(skill.model_copy(update={"text": text}))
     context = judge.context.model_copy(update={"attachments": tuple(attachments)})
-    whole = judge.model_copy(update={"context": context, "skills": tuple(skills)})
-    return case.model_copy(update={"judge": whole})
+    return judge.model_copy(update={"context": context, "skills": tuple(skills)})
 
 
 def _text(path: str, ground: Ground, document: Document, place: KeyPath, faults: list[Fault]) -> str | None:

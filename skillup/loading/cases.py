@@ -113,12 +113,12 @@ class CaseLoader:
         """Which document holds the case's `expect` and `judge`, and where."""
         own = document.data if isinstance(document.data, dict) else {}
         if self._suite is None:
-            return ("expect", document, ("expect",)), ("judge", document, ("judge",))
+            return tuple((name, document, (name,)) for name in ("expect", "judge", "judges"))
         defaults = self._suite.document
         golden = isinstance(own.get("expect"), dict) and "golden_file" in own["expect"]
         return (
             ("expect", document, ("expect",)) if golden else ("expect", defaults, ("cases", "defaults", "expect")),
-            ("judge", document if own.get("judge") is not None else defaults, ("judge",)),
+            *((name, self._judging(document), (name,)) for name in ("judge", "judges")),
         )
 
     def _fault_at(self, place: KeyPath, display: str, message: str, hint: str = "") -> Fault:
@@ -145,7 +145,8 @@ class CaseLoader:
         if self._suite is None:
             return case
         suite = self._suite.file
-        return with_defaults(case, suite.cases.defaults, suite.judge, suite.requires)
+        judges, combine = suite.judges, suite.combine
+        return with_defaults(case, suite.cases.defaults, suite.judge, suite.requires, judges=judges, combine=combine)
 
     def _require(self, case: Case, document: Document) -> None:
         """Keeps the engines that a case requires, with their places, and what could never be met."""
@@ -175,11 +176,11 @@ class CaseLoader:
         self.faults += self._fixtures.answer_faults(case, self.references.named_by(case), document)
         judged_by = self._judging(document)
         case_id = "" if judged_by is document else case.id
-        self.faults += judge_faults(case.judge, len(case.turns), judged_by, case_id=case_id)
+        self.faults += judge_faults(case, judged_by, case_id=case_id)
         if self._skills is not None:
-            self.faults += skill_faults(case.judge, self._skills, judged_by, case_id=case_id)
+            self.faults += skill_faults(case, self._skills, judged_by, case_id=case_id)
 
     def _judging(self, document: Document) -> Document:
         """The file that holds the judge of a case: its own, or the suite's."""
-        own = self._suite is None or document.data.get("judge") is not None
+        own = self._suite is None or any(document.data.get(key) for key in ("judge", "judges"))
         return document if own or self._suite is None else self._suite.document

@@ -40,7 +40,7 @@ def case_faults(case: Case, document: Document) -> Iterator[Fault]:
         for text in sorted({*getattr(case.expect, required)} & {*getattr(case.expect, forbidden)}):
             message = f"with cases.defaults, {text!r} is in {required} and in {forbidden}: this can never hold"
             yield document.fault(("expect",), message)
-    if case.judge is None and case.checks_nothing:
+    if not case.all_judges and case.checks_nothing:
         yield document.fault(
             (),
             "the case checks nothing, so it could only pass",
@@ -87,15 +87,31 @@ def suite_warnings(suite: SuiteFile, document: Document) -> Iterator[str]:
             yield document.note(("environment", "env", name), message)
 
 
-def judge_faults(judge: Judge | None, turns: int, document: Document, *, case_id: str = "") -> Iterator[Fault]:
+def placed_judges(case: Case) -> Iterator[tuple[KeyPath, Judge]]:
+    """Everyone who judges a case, each with its place in the file that holds them."""
+    if case.judge is not None:
+        yield ("judge",), case.judge
+    for index, member in enumerate(case.judges):
+        yield ("judges", index), member
+
+
+def _placed_rules(case: Case) -> Iterator[tuple[KeyPath, Rule]]:
+    """The rules of all judges, each with its place in the file that holds them."""
+    for at, judge in placed_judges(case):
+        for key, items in (("success", judge.success), ("failure", judge.failure)):
+            for index, item in enumerate(items):
+                yield (*at, key, index, item.name), item.rule
+
+
+def judge_faults(case: Case, document: Document, *, case_id: str = "") -> Iterator[Fault]:
     """Rules and criteria that name a turn which the case does not have; `case_id` when the judge is the suite's."""
+    turns = len(case.turns)
     named: list[tuple[KeyPath, object]] = [
-        (("judge", "criteria", index, "turn"), criterion.turn)
-        for index, criterion in enumerate(judge.criteria if judge else ())
+        ((*at, "criteria", index, "turn"), criterion.turn)
+        for at, judge in placed_judges(case)
+        for index, criterion in enumerate(judge.criteria)
     ]
-    for key, items in (("success", judge.success), ("failure", judge.failure)) if judge else ():
-        for index, item in enumerate(items):
-            named.append((("judge", key, index, item.name, "turn"), item.rule.turn))
+    named += [((*place, "turn"), rule.turn) for place, rule in _placed_rules(case)]
     for place, number in named:
         if isinstance(number, int) and number > turns:
             whose = f"the case {case_id}" if case_id else "the case"
@@ -104,22 +120,16 @@ def judge_faults(judge: Judge | None, turns: int, document: Document, *, case_id
             yield document.fault(place, message, hint="turns count from 1")
 
 
-def skill_faults(
-    judge: Judge | None, installed: Collection[str], document: Document, *, case_id: str = ""
-) -> Iterator[Fault]:
+def skill_faults(case: Case, installed: Collection[str], document: Document, *, case_id: str = "") -> Iterator[Fault]:
     """Rules on skills that the suite does not install; `case_id` when the judge is the suite's."""
-    for key, items in (("success", judge.success), ("failure", judge.failure)) if judge else ():
-        for index, item in enumerate(items):
-            if isinstance(item.rule, SkillUsed) and item.rule.name not in installed:
-                meant = closest(item.rule.name, installed)
-                known = ", ".join(sorted(installed))
-                hint = f"did you mean {quoted(meant)}?" if meant else f"it installs {known}" if known else ""
-                whose = f"; the case {case_id} is judged by it" if case_id else ""
-                yield document.fault(
-                    ("judge", key, index, item.name),
-                    f"the suite installs no skill {quoted(item.rule.name)}{whose}",
-                    hint=hint or "name it in `skills` of eval.yaml",
-                )
+    for place, rule in _placed_rules(case):
+        if isinstance(rule, SkillUsed) and rule.name not in installed:
+            meant = closest(rule.name, installed)
+            known = ", ".join(sorted(installed))
+            hint = f"did you mean {quoted(meant)}?" if meant else f"it installs {known}" if known else ""
+            whose = f"; the case {case_id} is judged by it" if case_id else ""
+            message = f"the suite installs no skill {quoted(rule.name)}{whose}"
+            yield document.fault(place, message, hint=hint or "name it in `skills` of eval.yaml")
 
 
 class Fixtures:
@@ -208,11 +218,11 @@ def _checked_texts(case: Case) -> Iterator[tuple[KeyPath, str]]:
             yield ("input", "turns", index, "post_condition"), text
     for key, rule in case.expect.rules():
         yield from ((("expect", key.partition("[")[0]), text) for text in _texts_of(rule))
-    for name, items in (("success", case.judge.success), ("failure", case.judge.failure)) if case.judge else ():
-        for index, item in enumerate(items):
-            yield from ((("judge", name, index, item.name), text) for text in _texts_of(item.rule))
-    for index, criterion in enumerate(case.criteria):
-        yield ("judge", "criteria", index), criterion.text
+    for place, rule in _placed_rules(case):
+        yield from ((place, text) for text in _texts_of(rule))
+    for at, judge in placed_judges(case):
+        for index, criterion in enumerate(judge.criteria):
+            yield (*at, "criteria", index), criterion.text
 
 
 def _texts_of(rule: Rule) -> tuple[str, ...]:

@@ -41,7 +41,7 @@ class References:
     def filled(self, case: Case, places: tuple[tuple[str, Document, KeyPath], ...]) -> tuple[Case, list[Fault]]:
         """The case with the texts of its files, and what is wrong with them.
 
-        `places` says for `expect` and `judge` which document, and where in it, holds them.
+        `places` says for `expect`, `judge` and `judges` which document, and where in it, holds them.
         """
         faults: list[Fault] = []
         update = {}
@@ -145,7 +145,7 @@ def _written_in(value: Any) -> Iterator[str]:
     elif isinstance(value, SuiteText):
         yield from [value.path] if value.path is not None else []
     elif isinstance(value, Case):
-        yield from (*_written_in(value.expect), *_written_in(value.judge))
+        yield from (*_written_in(value.expect), *_written_in(value.judge), *_written_in(value.judges))
     elif isinstance(value, BaseModel):
         for name in type(value).model_fields:
             yield from _written_in(getattr(value, name))

@@ -10,7 +10,7 @@ from rich.text import Text
 from skillup.judging.totals import is_fallback
 from skillup.reports.lines import STYLES, say
 from skillup.reports.plain import plain
-from skillup.results import Assertion, Judging, TrialResult, TurnResult
+from skillup.results import Assertion, Judging, TrialResult, TurnResult, Verdict
 
 _LONG = 1000
 """Characters of an answer or a piece of evidence: a screenful; the files have all of it."""
@@ -34,8 +34,7 @@ def details(result: TrialResult, console: Console, *, turns: bool) -> None:
             _turn(turn, console)
     for check in result.grading.assertion_results:
         _check(check, console)
-    if result.grading.judging is not None:
-        _say(console, "judge", _judge(result.grading.judging))
+    _judges(result.grading, console)
     if result.error is not None:
         _say(console, "error", f"{result.error.kind}: {result.error.message}", "magenta")
         if result.error.hint:
@@ -55,6 +54,17 @@ def _check(check: Assertion, console: Console) -> None:
     _say(console, "", check.evidence)
     if check.reasoning and check.reasoning not in check.evidence:
         _say(console, "", check.reasoning)
+
+
+def _judges(verdict: Verdict, console: Console) -> None:
+    """Who judged, and what each of several said."""
+    if verdict.judging is not None:
+        _say(console, "judge", _judge(verdict.judging))
+    for one in verdict.judges:
+        score = "" if one.score is None else f", score {one.score:.2f}"
+        _say(console, "judge", f"{one.id}: {one.status}{score}: {one.reason}", STYLES[one.status])
+        if one.judging is not None:
+            _say(console, "", _judge(one.judging))
 
 
 def _judge(judging: Judging) -> str:

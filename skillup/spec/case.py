@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, model_validator
 
 from skillup.spec.criteria import Criterion
 from skillup.spec.git import Git
 from skillup.spec.judge import Expect, Judge
+from skillup.spec.judges import Combine, JudgeMember, refuse_unclear
 from skillup.spec.mocks import MockTools
 from skillup.spec.problems import fault_at, quoted
 from skillup.spec.requires import Requires
@@ -122,7 +123,7 @@ class Constraints(Spec):
 class Case(Spec):
     """One scenario. `id` defaults to the file's name, everything else to the suite's defaults."""
 
-    later = frozenset({"judges", "mcp", "user_simulator"})
+    later = frozenset({"mcp", "user_simulator"})
 
     id: CaseId
     title: str = ""
@@ -135,6 +136,8 @@ class Case(Spec):
     constraints: Constraints = Constraints()
     expect: Expect = Expect()
     judge: Judge | None = None
+    judges: tuple[JudgeMember, ...] = ()
+    combine: Combine | None = None
     mock_tools: MockTools = ()
     script: Script | None = None
     turn_delay: Delay | None = None
@@ -142,6 +145,11 @@ class Case(Spec):
     collect_artifacts: tuple[ArtifactPath, ...] = ()
     requires: Requires | None = None
     vacuous_ok: Words | None = None
+
+    @model_validator(mode="after")
+    def _clear_who_judges(self) -> Self:
+        refuse_unclear(self.judge, self.judges, self.combine)
+        return self
 
     @property
     def turns(self) -> tuple[Turn, ...]:
@@ -177,17 +185,26 @@ class Case(Spec):
     @property
     def judge_scripts(self) -> tuple[tuple[ScriptFile, float], ...]:
         """The scripts that judge, each with its time limit in seconds."""
-        if self.judge is None or self.judge.script_path is None:
-            return ()
-        return ((self.judge.script_path, self.judge.script_seconds),)
+        judges = self.all_judges
+        return tuple((judge.script_path, judge.script_seconds) for judge in judges if judge.script_path is not None)
+
+    @property
+    def all_judges(self) -> tuple[Judge, ...]:
+        """Everyone who judges: one, several, or nobody."""
+        return self.judges or ((self.judge,) if self.judge else ())
+
+    def judged_by(self, member: JudgeMember) -> Case:
+        """The case as one of its several judges has it."""
+        return self.model_copy(update={"judge": member, "judges": (), "combine": None})
 
     @property
     def all_rules(self) -> tuple[Rule, ...]:
-        """Every rule that this case checks, those of `expect` included."""
-        return (*(rule for _, rule in self.expect.rules()), *self.success_rules, *self.failure_rules)
+        """Every rule that this case checks, those of `expect` and of all judges included."""
+        judged = (item.rule for judge in self.all_judges for item in (*judge.success, *judge.failure))
+        return (*(rule for _, rule in self.expect.rules()), *judged)
 
     @property
     def checks_nothing(self) -> bool:
         """Whether no gate, expectation, rule, criterion or script could ever say no."""
-        asked = self.all_rules or self.criteria or self.judge_scripts
+        asked = self.all_rules or self.judge_scripts or any(judge.criteria for judge in self.all_judges)
         return not asked and not any(turn.post_condition for turn in self.turns)

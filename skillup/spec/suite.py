@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from skillup.errors import Fault
 from skillup.spec.agent import EnvironmentName, Fallback, ModelChoice
 from skillup.spec.case import Case
 from skillup.spec.judge import Expect, Judge
+from skillup.spec.judges import Combine, JudgeMember, refuse_unclear
 from skillup.spec.requires import Requires
 from skillup.spec.values import (
     ArtifactPath,
@@ -145,7 +146,7 @@ class Report(Spec):
 class SuiteFile(Spec):
     """`eval.yaml` as written."""
 
-    later = frozenset({"mcp", "user_simulator", "benchmark", "judges"})
+    later = frozenset({"mcp", "user_simulator", "benchmark"})
 
     schema_version: Literal["v1alpha1"]
     name: str = ""
@@ -156,18 +157,34 @@ class SuiteFile(Spec):
     skills: tuple[Skill, ...] = ()
     cases: Cases
     judge: Judge | None = None
+    judges: tuple[JudgeMember, ...] = ()
+    combine: Combine | None = None
     fallback: Fallback | None = None
     requires: Requires | None = None
     report: Report = Report()
 
+    @model_validator(mode="after")
+    def _clear_who_judges(self) -> Self:
+        refuse_unclear(self.judge, self.judges, self.combine)
+        return self
 
-def with_defaults(case: Case, defaults: CaseDefaults, judge: Judge | None, requires: Requires | None = None) -> Case:
+
+def with_defaults(
+    case: Case,
+    defaults: CaseDefaults,
+    judge: Judge | None,
+    requires: Requires | None = None,
+    *,
+    judges: tuple[JudgeMember, ...] = (),
+    combine: Combine | None = None,
+) -> Case:
     """The case with everything that it leaves open filled in from the suite.
 
-    A case's judge replaces the suite's whole; lists of `expect` and `collect_artifacts` are joined, the suite's first;
-    what both require must be met.
+    A case's judge, or its judges, replace the suite's whole; lists of `expect` and `collect_artifacts` are joined, the
+    suite's first; what both require must be met.
     """
     limits = case.constraints
+    own = bool(case.all_judges)
     return case.model_copy(
         update={
             "constraints": limits.model_copy(
@@ -178,7 +195,9 @@ def with_defaults(case: Case, defaults: CaseDefaults, judge: Judge | None, requi
                 }
             ),
             "expect": case.expect.merged_over(defaults.expect),
-            "judge": case.judge or judge,
+            "judge": case.judge if own else judge,
+            "judges": case.judges if own else judges,
+            "combine": case.combine if own else case.combine or combine,
             "requires": case.requires.joined(requires) if case.requires else requires,
             "turn_delay": case.turn_delay if case.turn_delay is not None else defaults.turn_delay,
             "collect_artifacts": tuple(dict.fromkeys((*defaults.collect_artifacts, *case.collect_artifacts))),

@@ -38,6 +38,7 @@ ACCEPTED_BY_SUITES = {
     "cases.defaults.collect_artifacts": "cases: {files: [a.yaml], defaults: {collect_artifacts: ['*.md']}}\n",
     "cases.defaults.expect": "cases: {files: [a.yaml], defaults: {expect: {must_contain: [a]}}}\n",
     "judge": "judge: {type: none}\n" + CASES,
+    "judges": "judges: [{id: a, type: script, script_path: a.sh}]\n" + CASES,
     "report.formats": "report: {formats: [json]}\n" + CASES,
 }
 
@@ -56,7 +57,6 @@ LATER_IN_SUITES = {
     "skills.target": ("skills: [{path: ., target: x}]\n" + CASES, "target"),
     **{f"engine.{key}": (f"engine: {{name: x, {key}: '1'}}\n{CASES}", key) for key in ("version", "kwargs", "custom")},
     "user_simulator": ("user_simulator: {model: x}\n" + CASES, "user_simulator"),
-    "judges": ("judges: []\n" + CASES, "judges"),
     "benchmark": ("benchmark: {enabled: true}\n" + CASES, "benchmark"),
     "report.artifacts": ("report: {artifacts: [logs]}\n" + CASES, "artifacts"),
     **{
@@ -70,6 +70,8 @@ PROMPT = "input: {prompt: hi}\n"
 RULE = PROMPT + "judge: {type: rule_based, success: [{%s}]}\n"
 
 ACCEPTED_BY_CASES = {
+    "judges": PROMPT
+    + "judges: [{id: a, type: rule_based, success: [{files_exist: [a]}]}, {id: b, type: rubric, criteria: [x]}]\n",
     "judge.type script, script_path": PROMPT + "judge: {type: script, script_path: a.sh, timeout_seconds: 30}\n",
     "id, title, description, tag": "id: a\ntitle: t\ndescription: d\ntag: trigger_test\n" + PROMPT,
     "input.prompt": PROMPT,
@@ -121,7 +123,6 @@ ACCEPTED_BY_CASES = {
 LATER_IN_CASES = {
     "user_simulator": (PROMPT + "user_simulator: {scenario: x}\n", "user_simulator"),
     "turns.respond": ("input: {turns: [{role: user, respond: x}]}\n", "simulated user"),
-    "judges": (PROMPT + "judges: []\n", "judges"),
     "mcp": (PROMPT + "mcp: {servers: []}\n", "mcp"),
     "judge.engine": (PROMPT + "judge: {type: none, engine: x}\n", "engine"),
 }
