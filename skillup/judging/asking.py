@@ -14,6 +14,7 @@ from typing import Any, Final
 from skillup.errors import ModelCallError
 from skillup.judging.answers import Bearing, read_answers
 from skillup.judging.criteria import absent, criteria_checks
+from skillup.judging.earlier import earlier
 from skillup.judging.evidence import Evidence
 from skillup.judging.judge import certain_checks
 from skillup.judging.questions import INSTRUCTIONS, beside, question, schema
@@ -94,7 +95,7 @@ def ask(
     for about, criteria in open_sets(case, evidence, results):
         if judge is None or not _is_open(case, evidence, results):
             break
-        found = _Set(judge, criteria, about, shown(evidence, judge.context, about), calls)
+        found = _Set(judge, criteria, about, shown(evidence, judge.context, about, earlier(case.input)), calls)
         try:
             results |= found.results(client())
         except ModelCallError as error:

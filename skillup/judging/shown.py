@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -19,7 +19,7 @@ from skillup.transcript import Message
 
 Side = Literal["user", "agent"]
 
-_LONGEST: Final = 20_000
+LONGEST: Final = 20_000
 """Characters of one text; what is longer is a file, and no judge reads it line by line."""
 
 _TRUNCATED: Final = 2_000
@@ -81,22 +81,25 @@ class Shown:
         return "\n".join(piece.line for piece in self.pieces)
 
 
-def shown(evidence: Evidence, context: JudgeContext, about: About) -> Shown:
-    """What the judge sees for criteria about `about`, with every text bounded and nothing yet fitted to a model."""
+def shown(evidence: Evidence, context: JudgeContext, about: About, before: Iterable[Piece] = ()) -> Shown:
+    """What the judge sees for criteria about `about`, with every text bounded and nothing yet fitted to a model.
+
+    `before` is what was there before the first turn; it is left out where turns are.
+    """
     turns = [turn for turn in evidence.record.turns if about.turn is None or turn.number <= about.turn]
     notes: list[str] = []
     keep = about.window or context.limits.transcript_max_turns or len(turns)
     if keep < len(turns):
         notes.append(f"turns 1 to {len(turns) - keep} are not shown")
         turns = turns[-keep:]
-    pieces: list[Piece] = []
     transcript = context.mode("transcript")
+    pieces = [] if notes or transcript == "omit" else list(before)
     if transcript != "omit":
         for turn in turns:
             pieces += _turn(turn, _bound(transcript))
     final = _final(turns)
     if final is not None and transcript == "omit" and context.mode("final_message") != "omit":
-        text = _cut(final.response or "", _bound(context.mode("final_message")))
+        text = cut(final.response or "", _bound(context.mode("final_message")))
         pieces.append(Piece("agent", final.number, {"turn": final.number, "final answer of the agent": text}))
     pieces += _workspace(evidence, context, about, notes)
     return Shown(tuple(pieces), tuple(dict.fromkeys(notes)))
@@ -104,13 +107,13 @@ def shown(evidence: Evidence, context: JudgeContext, about: About) -> Shown:
 
 def fitted(whole: Shown, most: int) -> Shown | None:
     """The same within a number of characters: the longest texts lose first. None when it cannot be done."""
-    limit = _LONGEST
+    limit = LONGEST
     result = whole
     while len(result.text) > most:
         limit //= 2
         if limit < _SHORTEST:
             return None
-        pieces = tuple(Piece(piece.side, piece.turn, _cut_all(piece.data, limit)) for piece in whole.pieces)
+        pieces = tuple(Piece(piece.side, piece.turn, cut_all(piece.data, limit)) for piece in whole.pieces)
         result = Shown(pieces, (*whole.notes, f"texts of more than {limit} characters are shortened"))
     return result
 
@@ -121,7 +124,7 @@ def budget(limits: ContextLimits, room: int) -> int:
 
 
 def _bound(mode: Mode) -> int:
-    return _TRUNCATED if mode == "truncate" else _LONGEST
+    return _TRUNCATED if mode == "truncate" else LONGEST
 
 
 def _final(turns: Sequence[TurnRecord]) -> TurnRecord | None:
@@ -131,9 +134,9 @@ def _final(turns: Sequence[TurnRecord]) -> TurnRecord | None:
 def _turn(turn: TurnRecord, limit: int) -> Iterator[Piece]:
     number = turn.number
     if not took_place(turn):
-        yield Piece("user", number, {"turn": number, "did not take place": _cut(turn.reason, limit)})
+        yield Piece("user", number, {"turn": number, "did not take place": cut(turn.reason, limit)})
         return
-    yield Piece("user", number, {"turn": number, "user says": _cut(turn.content, limit)})
+    yield Piece("user", number, {"turn": number, "user says": cut(turn.content, limit)})
     said = ""
     for message in turn.messages:
         data = _message(message, limit)
@@ -142,9 +145,9 @@ def _turn(turn: TurnRecord, limit: int) -> Iterator[Piece]:
         if message.role == "assistant":
             said = message.text
     if turn.response is not None and turn.response.strip() != said.strip():
-        yield Piece("agent", number, {"turn": number, "agent says": _cut(turn.response, limit)})
+        yield Piece("agent", number, {"turn": number, "agent says": cut(turn.response, limit)})
     if turn.status not in ("completed", "failed"):
-        yield Piece("agent", number, {"turn": number, "how it ended": turn.status, "why": _cut(turn.reason, limit)})
+        yield Piece("agent", number, {"turn": number, "how it ended": turn.status, "why": cut(turn.reason, limit)})
     if turn.changes is not None and (turn.changes.created or turn.changes.changed or turn.changes.deleted):
         paths = {kind: _paths(getattr(turn.changes, kind)) for kind in ("created", "changed", "deleted")}
         yield Piece("agent", number, {"turn": number, "files in the workspace": {k: v for k, v in paths.items() if v}})
@@ -155,13 +158,13 @@ def _message(message: Message, limit: int) -> dict[str, Any]:
     by = {"by a subagent": True} if message.parent else {}
     if message.tool_call is not None:
         call = message.tool_call
-        arguments = _cut_all(call.arguments, limit)
+        arguments = cut_all(call.arguments, limit)
         return {"agent calls": call.tool, "call": call.id, "arguments": arguments, "status": call.status, **by}
     if message.tool_result is not None:
         result = message.tool_result
-        return {"result of call": result.call_id, "status": result.status, "content": _cut(result.content, limit)}
+        return {"result of call": result.call_id, "status": result.status, "content": cut(result.content, limit)}
     if message.role == "assistant" and message.text.strip():
-        return {"agent says": _cut(message.text, limit), **by}
+        return {"agent says": cut(message.text, limit), **by}
     return {}
 
 
@@ -184,14 +187,14 @@ def _workspace(evidence: Evidence, context: JudgeContext, about: About, notes: l
         text = "\n".join(lines[:left])
         notes += ["the workspace diff is not whole"] if len(lines) > left else []
         left -= len(lines)
-        yield Piece("agent", about.turn, {"diff of the file": path, "lines": _cut(text, _bound(mode))})
+        yield Piece("agent", about.turn, {"diff of the file": path, "lines": cut(text, _bound(mode))})
     if context.files == "index":
         yield Piece("agent", about.turn, {"files at the end": _paths(sorted(after))})
     elif context.files == "include":
         for path in [path for path in files if path in after]:
             content = _text(evidence, after, path)
             if content is not None:
-                yield Piece("agent", about.turn, {"file at the end": path, "content": _cut(content, _LONGEST)})
+                yield Piece("agent", about.turn, {"file at the end": path, "content": cut(content, LONGEST)})
 
 
 def _kinds(before: Mapping[str, Any], after: Mapping[str, Any], path: str) -> set[str]:
@@ -223,15 +226,16 @@ def _paths(paths: Sequence[str]) -> list[str]:
     return [*paths[:_MOST_PATHS], *([f"(and {more} more)"] if more > 0 else [])]
 
 
-def _cut_all(value: Any, limit: int) -> Any:
+def cut_all(value: Any, limit: int) -> Any:
+    """Plain data in which every text is cut."""
     if isinstance(value, str):
-        return _cut(value, limit)
+        return cut(value, limit)
     if isinstance(value, Mapping):
-        return {key: _cut_all(inner, limit) for key, inner in value.items()}
-    return [_cut_all(inner, limit) for inner in value] if isinstance(value, (list, tuple)) else value
+        return {key: cut_all(inner, limit) for key, inner in value.items()}
+    return [cut_all(inner, limit) for inner in value] if isinstance(value, (list, tuple)) else value
 
 
-def _cut(text: str, limit: int) -> str:
+def cut(text: str, limit: int) -> str:
     """The beginning and the end of a long text, and how much is missing between them."""
     if len(text) <= limit:
         return text

@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from skillup.judging.earlier import earlier
 from skillup.judging.quotes import Quotable
 from skillup.judging.shown import About, Piece, Shown, fitted, shown
 from skillup.spec.criteria import JudgeContext
+from skillup.spec.turn import Input
 from skillup.transcript import Message, ToolResult
 from tests.judging.story import Story, call, read
 
@@ -48,6 +50,29 @@ def test_the_standard_context_holds_every_turn_and_every_call(tmp_path: Path) ->
         {"diff of the file": "old.txt", "lines": "(changed)\n@@ -1,2 +1,2 @@\n one\n-two\n+2"},
         {"files at the end": ["blob.bin", "new.txt", "old.txt"]},
     ]
+
+
+def test_what_was_said_before_the_first_turn_is_shown_and_is_nothing_that_the_agent_did(tmp_path: Path) -> None:
+    written = """
+      system: Be brief.
+      messages:
+        - {role: user, content: Look.}
+        - {role: assistant, content: I do., calls: [{name: look, args: {at: it}, result: 8080}, {name: b, error: no}]}
+        - {role: user, content: go on}
+    """
+    before = tuple(earlier(Input.model_validate(read(written))))
+    assert [piece.data for piece in before] == [
+        {"the agent's instructions": "Be brief."},
+        {"before turn 1 the user said": "Look."},
+        {"before turn 1 the assistant said": "I do."},
+        {"before turn 1 the assistant called": "look", "arguments": {"at": "it"}, "result": "8080"},
+        {"before turn 1 the assistant called": "b", "arguments": {}, "error": "no"},
+    ]
+    assert {piece.side for piece in before} == {"user"}, "no quote of it proves what the agent did"
+    evidence = told(tmp_path).evidence()
+    assert shown(evidence, JudgeContext(), EVERYTHING, before).pieces[:5] == before
+    assert before[0] not in shown(evidence, JudgeContext(), About(window=1), before).pieces
+    assert before[0] not in shown(evidence, JudgeContext(profile="minimal"), EVERYTHING, before).pieces
 
 
 def test_results_of_calls_are_shown_and_thoughts_are_not(tmp_path: Path) -> None:

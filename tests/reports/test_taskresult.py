@@ -13,7 +13,7 @@ from skillup.reports.scores import average_lines, scores_of
 from skillup.reports.taskresult import taskresult, taskresult_flat
 from skillup.results import TrialRecord, TrialResult
 from skillup.schemas import schemas
-from tests.judging.judged import given, judge_model
+from tests.judging.judged import given, judge_model, texts
 from tests.judging.story import AGENT
 from tests.reports.saved import ERROR, OVERLOADED, Trials
 from tests.support import REPOSITORY, Finished, Project
@@ -45,6 +45,7 @@ def run_shipped(project: Project, *scores: int) -> Finished:
         }
         done = project.run(SHIPPED, *FORMATS, env=variables)
         assert len(route.requests) == 3, "one question a task"
+        assert "It names port 8080." in texts(route.requests[1])[1]
     return done
 
 
