@@ -35,7 +35,8 @@ Status = Literal["PASS", "FAIL", "ERROR", "SKIP", "UNCHECKED"]
 TurnStatus = Literal["completed", "timed_out", "limit", "failed", "skipped", "error"]
 CheckState = Literal["met", "not_met", "unknown"]
 UnknownCause = Literal["skip_gate", "not_reached", "incomplete", "unobservable", "judging", "undetermined", "not_asked"]
-CheckRole = Literal["gate", "expect", "success", "failure", "script", "criterion", "score"]
+CheckRole = Literal["gate", "expect", "success", "failure", "script", "criterion", "graded", "score"]
+PartVerdict = Literal["pass", "fail", "skip", "unknown"]
 CriterionVerdict = Literal["met", "not_met", "cannot_determine"]
 Scope = Literal["turn", "conversation", "workspace"]
 Continuity = Literal["resumed", "live", "history", "single_shot_fallback"]
@@ -140,9 +141,9 @@ class SavedTurn(TurnRecord):
 class Ending(Value):
     """How the conversation of a trial ended.
 
-    `gate_failed`, `gate_skipped`, `capture_failed`, `capture_skipped`, `limit` and `error` name the `turn`; `limit`
-    also the limit (`turn_seconds`, `case_seconds`, `steps`) and what the case wants done about it. `unmet` is a
-    `requires:` that this agent does not meet.
+    `gate_failed`, `gate_skipped`, `capture_failed`, `capture_skipped`, `stopped` (the score of a turn was too low to go
+    on), `limit` and `error` name the `turn`; `limit` also the limit (`turn_seconds`, `case_seconds`, `steps`) and what
+    the case wants done about it. `unmet` is a `requires:` that this agent does not meet.
     """
 
     how: Literal[
@@ -151,6 +152,7 @@ class Ending(Value):
         "gate_skipped",
         "capture_failed",
         "capture_skipped",
+        "stopped",
         "limit",
         "error",
         "unmet",
@@ -367,6 +369,42 @@ class Assertion(Value):
     reasoning: str | None = None
 
 
+class PartAssertion(Value):
+    """One judged statement or rule of a part; `score` is in [0, 1], None when it is not known."""
+
+    text: str
+    passed: bool
+    evidence: str
+    score: float | None
+    state: CheckState
+
+
+class GraderScore(Value):
+    """What one grader of a part says; `score` is in [0, 1], None when it is not known."""
+
+    name: str
+    type: str
+    weight: float
+    required: bool
+    score: float | None
+    verdict: PartVerdict
+
+
+class PartScore(Value):
+    """The score in [0, 1] of one turn, or of the whole conversation (`turn` is None); None when it is not known.
+
+    `skip` is a turn that an earlier one's score kept from taking place: it scores 0.
+    """
+
+    name: str
+    type: str
+    turn: int | None
+    score: float | None
+    verdict: PartVerdict
+    assertions: tuple[PartAssertion, ...]
+    scores: tuple[GraderScore, ...]
+
+
 class Summary(Value):
     """Counts over a verdict's assertions; `pass_rate` is None when there is nothing to count."""
 
@@ -412,6 +450,7 @@ class Verdict(Value):
     turns_executed: int
     turns_total: int
     score: float | None = None
+    scores: tuple[PartScore, ...] = ()
     pass_threshold: float | None = None
     reasoning: str | None = None
     partial: bool = False

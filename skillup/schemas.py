@@ -91,6 +91,7 @@ _SHORT_FORMS: Mapping[str, Schema] = MappingProxyType(
         "SkillUsed": _TEXT,
         "JudgeModel": _TEXT,
         "Criterion": _TEXT,
+        "GradedCriterion": _TEXT,
         "JudgeContext": {"enum": ["standard", "minimal"]},
         "Attachment": _TEXT,
         "JudgeSkill": _TEXT,

@@ -65,13 +65,15 @@ class Surroundings:
     Attributes:
         max_steps: replies of the model that a turn may take.
         history: the file of what was said before the first turn, as `Engine.history` wrote it.
-        system: the file of what the model is told instead of the agent's own instructions.
+        system: the case's system message; like every option, the CLI is told it again in each turn.
+        system_file: the file that holds it.
         tools_url: where the case's mocked tools are answered; a secret.
     """
 
     max_steps: int | None = None
     history: Path | None = None
-    system: Path | None = None
+    system: str | None = None
+    system_file: Path | None = None
     tools_url: str | None = None
 
 

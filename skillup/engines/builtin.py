@@ -130,7 +130,7 @@ class Builtin(EngineDefaults):
             *("--max-steps", str(around.max_steps or settings.max_steps)),
             *("--max-retries", str(settings.max_retries)),
             *(("--tools", ",".join(settings.tools)) if settings.tools is not None else ()),
-            *(("--system-prompt-file", str(around.system)) if around.system else ()),
+            *(("--system-prompt-file", str(around.system_file)) if around.system_file else ()),
             *(("--history", str(around.history)) if around.history and not request.session.started else ()),
         )
         env: dict[str, str] = {}

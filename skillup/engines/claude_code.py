@@ -52,6 +52,7 @@ class ClaudeCode(EngineDefaults):
     home_variable = "CLAUDE_CONFIG_DIR"
     login_files = (".credentials.json",)
     skills_folder = ".claude/skills"
+    supports = frozenset({"input.system"})
 
     def provider(self, settings: EngineSettings) -> Provider:
         """The model API that it speaks."""
@@ -84,8 +85,9 @@ class ClaudeCode(EngineDefaults):
             argv += ["--model", request.endpoint.model]
         if settings.workspace_instructions:
             argv += ["--add-dir", str(request.workspace)]
-        if settings.append_system_prompt:
-            argv += ["--append-system-prompt", settings.append_system_prompt]
+        appended = [text for text in (settings.append_system_prompt, request.around.system) if text]
+        if appended:
+            argv += ["--append-system-prompt", "\n\n".join(appended)]
         if settings.tools is not None:
             argv += ["--tools", ",".join(settings.tools)]
         if settings.effort:

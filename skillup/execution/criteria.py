@@ -8,6 +8,7 @@ revisions/N/        both, and the grading made of them, as they were before the 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -24,9 +25,11 @@ from skillup.modelclient.client import ModelRef
 from skillup.modelclient.clients import ModelClients
 from skillup.results import Criteria, CriterionResult
 from skillup.spec.case import Case
+from skillup.transcript import add_usage
 
-Ask = Literal["saved", "missing", "all"]
-"""`saved` takes what is there, `missing` asks for what has no verdict, `all` asks anew."""
+Ask = Literal["saved", "missing", "all", "rest"]
+"""`saved` takes what is there, `missing` asks for what has no verdict, `all` asks anew; `rest` goes on
+with what was asked while the conversation went on: what is left is asked, and is part of the same judging."""
 
 FILE = "criteria.json"
 CALLS = "judge-calls.jsonl"
@@ -69,13 +72,16 @@ class CriteriaStep:
         model, clients = self.models.get(judge), self.clients
         if self.how == "saved" or model is None or clients is None:
             return saved
-        known = _known(saved) if self.how == "missing" else {}
+        known = _known(saved) if self.how in ("missing", "rest") else {}
         if not open_sets(case, evidence, known):
             return saved
         revision = saved.revision + 1 if saved else 1
         now = stamp(datetime.now(UTC))
         asked = ask(case, evidence, model, lambda: clients.of(model), known=known, revision=revision, now=now)
-        self._save(folder, asked, saved)
+        if self.how == "rest" and saved is not None:
+            self._go_on(folder, asked, saved)
+        else:
+            self._save(folder, asked, saved)
         return read_model(folder / FILE, Criteria)
 
     def _save(self, folder: Path, asked: Asked, before: Criteria | None) -> None:
@@ -84,6 +90,23 @@ class CriteriaStep:
             _keep(folder, before.revision)
         write_lines(folder / CALLS, [self.masker.value(_line(call)) for call in asked.calls])
         write_json(folder / FILE, masked(asked.criteria, self.masker))
+
+    def _go_on(self, folder: Path, asked: Asked, before: Criteria) -> None:
+        """Adds to what is saved; the calls first, so that none is lost."""
+        earlier = [json.loads(line) for line in (folder / CALLS).read_text(encoding="utf-8").splitlines()]
+        write_lines(folder / CALLS, [*earlier, *(self.masker.value(_line(call)) for call in asked.calls)])
+        now = asked.criteria
+        results = {one.id: one for one in before.results} | {one.id: one for one in now.results}
+        whole = now.model_copy(
+            update={
+                "revision": before.revision,
+                "results": tuple(results.values()),
+                "calls": before.calls + now.calls,
+                "usage": add_usage([before.usage, now.usage]),
+                "notes": tuple(dict.fromkeys((*before.notes, *now.notes))),
+            }
+        )
+        write_json(folder / FILE, masked(whole, self.masker))
 
 
 SAVED = CriteriaStep()

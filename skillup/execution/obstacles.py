@@ -111,7 +111,7 @@ def case_obstacle(case: Case, agent: Agent, engine: Engine, fallback: Fallback |
         able = ", ".join(name for name, other in ENGINES.items() if other.supports >= set(unsupported))
         message = f"{engine.name} cannot do what {' and '.join(unsupported)} of {case.id} asks for"
         return _obstacle("setup", message, f"run the case on {able}, or give the agent real tools and turns instead")
-    for names in (names for rule in case.success_rules for names in rule.needed_calls):
+    for names in (names for rule in (*case.success_rules, *case.graded_rules) for names in rule.needed_calls):
         if set(names) <= engine.hidden_tools:
             tools = ", ".join(names)
             message = f"{engine.name} cannot show calls of {tools}, which a rule of {case.id} requires"

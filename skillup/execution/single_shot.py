@@ -34,6 +34,13 @@ def _needs(case: Case) -> Iterator[str]:
             yield f"the slash command of turn {number}"
         if turn.timeout_seconds is not None:
             yield f"timeout_seconds of turn {number}"
+    yield from _judged_turns(case)
+
+
+def _judged_turns(case: Case) -> Iterator[str]:
+    for part in case.scoring.parts if case.scoring else ():
+        if part.turn is not None and part.graders:
+            yield f"the score of {part.name}"
     for items, key in ((case.judge.success, "success"), (case.judge.failure, "failure")) if case.judge else ():
         for index, item in enumerate(items):
             if item.rule.turn is not None:

@@ -34,6 +34,7 @@ from skillup.execution.setup import secrets_of
 from skillup.execution.store import TrialFolder
 from skillup.execution.task import Progress, Services, TrialTask
 from skillup.execution.turn import TurnFiles, TurnOutcome, run_turn
+from skillup.execution.turn_scores import after_turn
 from skillup.execution.variables import captured, message_of
 from skillup.judging.gates import ask
 from skillup.judging.records import turn_record
@@ -63,7 +64,7 @@ def run_trial(task: TrialTask, services: Services) -> TrialResult:
             talk = Talk.impossible(Failure.of(error))
         record = record_trial(task, talk, started, time.monotonic() - clock)
         folder.save_record(with_artifacts(record, talk.workspace, task.case.collect_artifacts, folder))
-        result = grade(task.attempt_folder, CriteriaStep("all", task.judges, services.clients, folder.masker))
+        result = grade(task.attempt_folder, CriteriaStep("rest", task.judges, services.clients, folder.masker))
         if talk.workspace and (task.keep == "all" or (task.keep == "failed" and result.status != "PASS")):
             keep_workspace(talk.workspace, task.attempt_folder, folder.masker)
     return result
@@ -153,6 +154,11 @@ def _converse(place: Place, state: State) -> tuple[tuple[TurnRecord, ...], Endin
         state = step.state
         ending = step.ending or COMPLETED
         failures += [step.failure] if step.failure else []
+        if ending is COMPLETED:
+            scored = after_turn(place, records)
+            state = replace(state, waited=state.waited + scored.seconds)
+            ending = scored.ending or COMPLETED
+            failures += [scored.failure] if scored.failure else []
     return tuple(records), ending, tuple(failures), state.waited
 
 

@@ -127,7 +127,11 @@ def ask(
 
 
 def _is_open(case: Case, evidence: Evidence, said: Mapping[str, CriterionResult]) -> bool:
-    """Whether an answer could still matter: the trial is no ERROR already, and FAIL is not certain."""
+    """Whether an answer could still matter: the trial is no ERROR already, and FAIL is not certain.
+
+    Where parts of the conversation are scored, each score is wanted for itself, so only a requirement outside of them
+    makes FAIL certain.
+    """
     if evidence.record.ending.how in ("error", "unmet"):
         return False
     so_far = Criteria(revision=0, asked_at="", judge=None, results=tuple(said.values()), calls=0, usage=Usage())
@@ -152,7 +156,7 @@ class _Set:
         Raises:
             ModelCallError: the model gave no answer.
         """
-        room = int(client.max_characters * _ROOM) - sum(len(text) for _, text in beside(self.judge))
+        room = int(client.max_characters * _ROOM) - sum(len(text) for _, text in beside(self.judge, self.about))
         what = fitted(self.whole, budget(self.judge.context.limits, room))
         if what is None:
             size = f"{len(self.whole.text):,} characters"
@@ -178,7 +182,7 @@ class _Set:
         complaints: tuple[str, ...] = ()
         shape = schema(self.criteria)
         for attempt in range(1, TRIES + 1):
-            text = question(self.criteria, what, self.about, beside(self.judge), complaints)
+            text = question(self.criteria, what, self.about, beside(self.judge, self.about), complaints)
             call = Call(self._ids, number, attempt, INSTRUCTIONS, text, shape, None, "", ())
             try:
                 seconds = self.judge.timeout_seconds or DEFAULT_JUDGE_SECONDS

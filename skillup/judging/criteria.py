@@ -8,7 +8,7 @@ from typing import Literal
 from skillup.judging.describe import MAX_TEXT
 from skillup.judging.evidence import Evidence
 from skillup.judging.outcome import Outcome, bounded
-from skillup.results import Check, Criteria, CriterionResult, Judging
+from skillup.results import Check, CheckState, Criteria, CriterionResult, Judging
 from skillup.spec.case import Case
 from skillup.spec.criteria import Criterion
 
@@ -16,12 +16,30 @@ _NOT_ASKED = "no model was asked"
 
 
 def criteria_checks(case: Case, evidence: Evidence, said: Criteria | None) -> tuple[Check, ...]:
-    """A check for each criterion, then one for the score that they reach together; nothing without criteria."""
+    """A check for each criterion, then one for the score that they reach together; nothing without criteria.
+
+    Where parts of the conversation are scored, the score is theirs and is made elsewhere.
+    """
     if case.judge is None or not case.criteria:
         return ()
     results = {result.id: result for result in said.results} if said else {}
     checks = tuple(_check(one, absent(one, evidence), results.get(one.id)) for one in case.criteria)
+    if case.scoring is not None:
+        negated = {f"judge.criteria.{identity}" for identity in case.scoring.negated}
+        return tuple(turned_round(check) if check.id in negated else check for check in checks)
     return (*checks, _score(case.criteria, checks, case.judge.threshold))
+
+
+def turned_round(check: Check) -> Check:
+    """The check of a negated grader: it is met when what it asks is not; what is unknown stays unknown."""
+    states: dict[CheckState, CheckState] = {"met": "not_met", "not_met": "met", "unknown": "unknown"}
+    return check.model_copy(
+        update={
+            "text": f"must not hold: {check.text}",
+            "state": states[check.state],
+            "score": None if check.score is None else 1.0 - check.score,
+        }
+    )
 
 
 def absent(criterion: Criterion, evidence: Evidence) -> Outcome | None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from skillup.judging.criteria import criteria_checks, judging_of, reasoning_of
+from skillup.judging.criteria import criteria_checks, judging_of, reasoning_of, turned_round
 from skillup.judging.describe import describe, describe_expected, describe_gate
 from skillup.judging.evidence import Evidence
 from skillup.judging.rules import evaluate
+from skillup.judging.scoring import rule_check_id, scored
 from skillup.judging.script_checks import script_checks
 from skillup.judging.trajectory import score
 from skillup.judging.verdict import Decision, decide
@@ -35,11 +36,16 @@ def judge(case: Case, evidence: Evidence, said: Criteria | None = None) -> Verdi
     record = evidence.record
     criteria = criteria_checks(case, evidence, said)
     checks = (*certain_checks(case, evidence), *criteria)
+    parts = scored(case, case.scoring, evidence, checks) if case.scoring else None
+    if parts is not None:
+        checks = (*checks, parts.check)
     decision = decide(record.ending, checks, record.failures)
+    score = next((check for check in checks if check.role == "score"), None)
     return verdict_from(evidence, checks, decision).model_copy(
         update={
-            "score": next((check.score for check in criteria if check.role == "score"), None),
-            "pass_threshold": case.judge.threshold if case.judge and criteria else None,
+            "score": score.score if score else None,
+            "scores": parts.parts if parts else (),
+            "pass_threshold": case.judge.threshold if case.judge and score else None,
             "reasoning": reasoning_of(checks),
             "partial": any(check.cause == "not_asked" for check in criteria) and decision.code == "partial",
             "judging": judging_of(said),
@@ -113,6 +119,10 @@ def _rules(case: Case, evidence: Evidence) -> Iterator[Check]:
         yield _check(f"judge.success[{index}]", "success", describe(rule), rule, evidence)
     for index, rule in enumerate(case.failure_rules):
         yield _check(f"judge.failure[{index}]", "failure", describe(rule), rule, evidence)
+    for part, grader in case.scoring.graders if case.scoring else ():
+        for index, rule in enumerate(part.rules_of(grader)):
+            check = _check(rule_check_id(part, grader, index), "graded", describe(rule), rule, evidence)
+            yield turned_round(check) if grader.negate else check
 
 
 def _check(identity: str, role: CheckRole, text: str, rule: Rule, evidence: Evidence) -> Check:
@@ -129,6 +139,7 @@ def _check(identity: str, role: CheckRole, text: str, rule: Rule, evidence: Evid
         cause=outcome.cause,
         scope=_scope(rule),
         forbidden=outcome.forbidden,
+        required=role != "graded",
         evaluator=scored.evaluator if scored else None,
         score=scored.value if scored else None,
         reasoning=scored.reasoning if scored else None,

@@ -65,12 +65,13 @@ def question(
     return "\n".join(parts)
 
 
-def beside(judge: Judge) -> tuple[tuple[str, str], ...]:
+def beside(judge: Judge, about: About) -> tuple[tuple[str, str], ...]:
     """What the evaluator gives the judge beside the criteria: skills, then attachments, each as name and text."""
     skills = [(f"the skill {skill.path}", skill.text or "") for skill in judge.skills]
     texts = [
         (attachment.label or attachment.path or f"attachment {number}", attachment.text or "")
         for number, attachment in enumerate(judge.context.attachments, start=1)
+        if attachment.turn in (None, about.turn)
     ]
     return (*skills, *texts)
 

@@ -101,6 +101,10 @@ def _placed_rules(case: Case) -> Iterator[tuple[KeyPath, Rule]]:
         for key, items in (("success", judge.success), ("failure", judge.failure)):
             for index, item in enumerate(items):
                 yield (*at, key, index, item.name), item.rule
+        for number, part in enumerate(judge.scoring.parts if judge.scoring else ()):
+            for place, grader in enumerate(part.graders):
+                for index, item in enumerate(grader.rules):
+                    yield (*at, "scoring", "parts", number, "graders", place, "rules", index, item.name), item.rule
 
 
 def judge_faults(case: Case, document: Document, *, case_id: str = "") -> Iterator[Fault]:
@@ -112,6 +116,9 @@ def judge_faults(case: Case, document: Document, *, case_id: str = "") -> Iterat
         for index, criterion in enumerate(judge.criteria)
     ]
     named += [((*place, "turn"), rule.turn) for place, rule in _placed_rules(case)]
+    for at, judge in placed_judges(case):
+        for index, part in enumerate(judge.scoring.parts if judge.scoring else ()):
+            named.append(((*at, "scoring", "parts", index, "turn"), part.turn))
     for place, number in named:
         if isinstance(number, int) and number > turns:
             whose = f"the case {case_id}" if case_id else "the case"

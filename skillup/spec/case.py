@@ -20,6 +20,7 @@ from skillup.spec.mocks import MockTools
 from skillup.spec.problems import fault_at, quoted
 from skillup.spec.requires import Requires
 from skillup.spec.rules import Rule
+from skillup.spec.scoring import Scoring
 from skillup.spec.script import Script
 from skillup.spec.script_judge import ScriptFile
 from skillup.spec.turn import Capture, Gate, Input, Turn, VariableName
@@ -183,6 +184,17 @@ class Case(Spec):
         return self.judge.criteria if self.judge else ()
 
     @property
+    def scoring(self) -> Scoring | None:
+        """How the parts of the conversation are scored, None where they are not."""
+        return self.judge.scoring if self.judge else None
+
+    @property
+    def graded_rules(self) -> tuple[Rule, ...]:
+        """The rules that count towards a score and are no requirement, those of all judges."""
+        scored = (judge.scoring.graders for judge in self.all_judges if judge.scoring)
+        return tuple(rule for graders in scored for part, grader in graders for rule in part.rules_of(grader))
+
+    @property
     def judge_scripts(self) -> tuple[tuple[ScriptFile, float], ...]:
         """The scripts that judge, each with its time limit in seconds."""
         judges = self.all_judges
@@ -201,7 +213,7 @@ class Case(Spec):
     def all_rules(self) -> tuple[Rule, ...]:
         """Every rule that this case checks, those of `expect` and of all judges included."""
         judged = (item.rule for judge in self.all_judges for item in (*judge.success, *judge.failure))
-        return (*(rule for _, rule in self.expect.rules()), *judged)
+        return (*(rule for _, rule in self.expect.rules()), *judged, *self.graded_rules)
 
     @property
     def checks_nothing(self) -> bool:

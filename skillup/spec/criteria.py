@@ -46,7 +46,8 @@ Weight = Annotated[float, BeforeValidator(number), Field(ge=0, le=1_000_000, all
 class Criterion(Spec):
     """One statement that a model judges. A text alone is a criterion with an id by its place.
 
-    It is about the whole conversation, its last `window` turns, or one `turn`. A `scored` one is answered with 1 to
+    It is about the whole conversation, its last `window` turns, or one `turn`; with both it is about the turn, and the
+    judge is shown the last `window` turns up to it. A `scored` one is answered with 1 to
     10 instead of yes or no; a `builtin` one has its text from `BUILT_IN`.
     """
 
@@ -66,8 +67,6 @@ class Criterion(Spec):
             raise fault_at("`scope: turn` does not say which turn", "scope", hint="write `turn: N`")
         if self.scope == "conversation" and self.turn is not None:
             raise fault_at("`turn` and `scope: conversation` contradict each other", "turn", hint="keep one of them")
-        if self.window is not None and self.turn is not None:
-            raise fault_at("`turn` and `window` contradict each other", "window", hint="keep one of them")
         return self
 
 
@@ -125,11 +124,13 @@ class ContextLimits(Spec):
 class Attachment(Spec):
     """A text of the suite's for the judge alone, such as a style guide: a `path`, or the `text` itself.
 
-    Loading reads the file, so that a saved case holds all that judging needs.
+    Loading reads the file, so that a saved case holds all that judging needs. One with a `turn` goes beside the
+    criteria about that turn alone.
     """
 
     path: Words | None = None
     label: Words | None = None
+    turn: Annotated[StrictInt, Field(ge=1)] | None = None
     text: Text | None = None
 
     @model_validator(mode="before")

@@ -21,6 +21,7 @@ from skillup.spec.rules import (
     Rule,
     refuse_contradiction,
 )
+from skillup.spec.scoring import DEFAULT_SCORING_THRESHOLD, Scoring
 from skillup.spec.script_judge import DEFAULT_SCRIPT_SECONDS, ScriptFile
 from skillup.spec.values import InnerPath, LimitSeconds, Spec, Text, Threshold, Whole, Words
 
@@ -128,7 +129,7 @@ class Judge(Spec):
 
     Any `failure` rule that matches is FAIL, every `success` rule must hold. With `agent_judge` or `rubric` a model
     judges `criteria` besides, and their weighted mean must reach `pass_threshold`; with `script` a program of the
-    suite says yes or no.
+    suite says yes or no. With `scoring` the score of the conversation's parts must reach `pass_threshold`.
     """
 
     later = frozenset({"engine"})
@@ -137,6 +138,7 @@ class Judge(Spec):
     success: tuple[RuleItem, ...] = ()
     failure: tuple[RuleItem, ...] = ()
     criteria: tuple[Criterion, ...] = ()
+    scoring: Scoring | None = None
     model: JudgeModel | None = None
     pass_threshold: Threshold | None = None
     timeout_seconds: LimitSeconds = None
@@ -153,7 +155,8 @@ class Judge(Spec):
     @property
     def threshold(self) -> float:
         """The score that the criteria must reach, above 0 and at most 1."""
-        return DEFAULT_THRESHOLD if self.pass_threshold is None else self.pass_threshold
+        default = DEFAULT_THRESHOLD if self.scoring is None else DEFAULT_SCORING_THRESHOLD
+        return default if self.pass_threshold is None else self.pass_threshold
 
     @model_validator(mode="before")
     @classmethod
@@ -169,9 +172,9 @@ class Judge(Spec):
     @model_validator(mode="after")
     def _meaningful(self) -> Self:
         self._check_criteria()
-        if self.type == "none" and (self.success or self.failure):
+        if self.type == "none" and (self.success or self.failure or self.scoring):
             raise fault_at("`type: none` checks nothing, but rules are given", "type", hint="use type: rule_based")
-        if self.type == "rule_based" and not (self.success or self.failure):
+        if self.type == "rule_based" and not (self.success or self.failure or self.scoring):
             raise fault_at("a rule_based judge without rules", hint="give `success` or `failure`, or type: none")
         for index, item in enumerate(self.failure):
             rule = item.rule
@@ -221,7 +224,8 @@ class Judge(Spec):
         if self.script_path is not None and not runs:
             hint = "use type: script"
             raise fault_at(f"`script_path` says nothing to a judge of type {self.type}", "script_path", hint=hint)
-        given = sorted(self.model_fields_set & (_OF_MODELS - {"timeout_seconds"} if runs else _OF_MODELS))
+        of_models = _OF_MODELS - ({"timeout_seconds"} if runs else set())
+        given = sorted(self.model_fields_set & (of_models - ({"pass_threshold"} if self.scoring else set())))
         if given and not asks:
             hint = "use type: agent_judge, or type: rubric"
             raise fault_at(f"`{given[0]}` says nothing to a judge of type {self.type}", given[0], hint=hint)
@@ -230,6 +234,32 @@ class Judge(Spec):
                 f"a judge of type {self.type} without criteria", hint="give `criteria`: a list of statements"
             )
         refuse_useless(self.criteria)
+        if self.scoring is not None:
+            _check_graded(self.scoring, self.criteria)
+
+
+def _check_graded(scoring: Scoring, criteria: tuple[Criterion, ...]) -> None:
+    """Raises a fault unless the parts score every criterion, each once, with weights, and in its own turn."""
+    known = {criterion.id: criterion for criterion in criteria}
+    for number, part in enumerate(scoring.parts):
+        for index, grader in enumerate(part.graders):
+            place = ("scoring", "parts", number, "graders", index)
+            for member, one in enumerate(grader.criteria):
+                at = (*place, "criteria", member)
+                if one.id not in known:
+                    raise fault_at(f"no criterion has the id {one.id}, or two graders score it", *at)
+                if known.pop(one.id).turn != part.turn:
+                    raise fault_at(f"the criterion {one.id} is not about what {part.name} scores", *at)
+            weights = [
+                criterion.weight for criterion in criteria if criterion.id in {one.id for one in grader.criteria}
+            ]
+            if weights and not sum(weights):
+                raise fault_at("the weights sum to 0, so no answer could change the score", *place, "criteria")
+            for item_number, item in enumerate(grader.rules):
+                if item.rule.turn not in (None, part.turn) and part.turn is not None:
+                    raise fault_at(f"the rule is not about what {part.name} scores", *place, "rules", item_number)
+    if known:
+        raise fault_at(f"no grader scores the criterion {next(iter(known))}", "scoring", hint="name it below a grader")
 
 
 _OF_MODELS = frozenset({"criteria", "model", "pass_threshold", "timeout_seconds", "samples", "context", "skills"})

@@ -55,6 +55,11 @@ def refuse_unclear(judge: Judge | None, judges: Sequence[JudgeMember], combine: 
         seen[member.id] = index
         if member.type == "none":
             raise fault_at("one of several judges that checks nothing", "judges", index, "type", hint="remove it")
+        if member.scoring is not None:
+            hint = "write it below `judge`, with all that is to be scored"
+            raise fault_at(
+                "the parts of a conversation are scored by one judge alone", "judges", index, "scoring", hint=hint
+            )
     by = combine.by if combine else "all_required"
     if by == "all_required" and combine is not None and combine.pass_threshold is not None:
         hint = "write `by: mean` or `by: min`, or remove it"

@@ -127,7 +127,8 @@ class Turn(Spec):
 class Input(Spec):
     """`prompt`, or `turns`; a prompt is a conversation of one turn.
 
-    `messages` is what was said before, `system` what the model is told instead of the agent's own instructions.
+    `messages` is what was said before, `system` what the model is told about its part: instead of the agent's own
+    instructions, or after them, as the engine has a way.
     """
 
     system: Message | None = None

@@ -15,6 +15,7 @@ COMPLETED = Ending(how="completed")
 GATE_FAILED = Ending(how="gate_failed", turn=1, reason="the gate of turn 1 did not hold")
 GATE_SKIPPED = Ending(how="gate_skipped", turn=1, reason="the gate of turn 1 said no")
 CAPTURE_FAILED = Ending(how="capture_failed", turn=1, reason="the capture found nothing")
+STOPPED = Ending(how="stopped", turn=1, reason="turn 1 scored 0.5, less than 0.8")
 CAPTURE_SKIPPED = Ending(how="capture_skipped", turn=1, reason="the capture found nothing")
 LIMIT = Ending(how="limit", turn=2, limit="turn_seconds", reason="turn 2 reached turn_seconds")
 JUDGED = LIMIT.model_copy(update={"on_limit": "judge"})
@@ -106,6 +107,7 @@ LINES: list[tuple[str, Ending, tuple[Check, ...], str]] = [
     ("5 a failure rule that is unknown does not match", COMPLETED, (MET, UNSURE), "PASS all_met"),
     ("5 but a check that did not run is never a pass", COMPLETED, (UNSURE,), "ERROR unobservable"),
     ("5 on_limit: judge and all that was asked for is there", JUDGED, (MET, NO_MATCH), "PASS all_met"),
+    ("5 a conversation that a low score ended is what its checks say", STOPPED, (MET,), "PASS all_met"),
     ("5 without any check it is unchecked", COMPLETED, (), "UNCHECKED unchecked"),
 ]  # fmt: skip
 

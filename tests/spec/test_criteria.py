@@ -44,7 +44,6 @@ REFUSED = {
         "{type: rubric, criteria: [{text: x, scope: conversation, turn: 1}]}",
         "`turn` and `scope: conversation` contradict each other",
     ),
-    "a window of a turn": ("{type: rubric, criteria: [{text: x, window: 2, turn: 1}]}", "`turn` and `window`"),
     "a window of nothing": ("{type: rubric, criteria: [{text: x, window: 0}]}", "judge.criteria[0].window"),
     "a threshold of 0": ("{type: rubric, criteria: [x], pass_threshold: 0}", "judge.pass_threshold"),
     "a threshold above 1": ("{type: rubric, criteria: [x], pass_threshold: 7}", "judge.pass_threshold"),

@@ -1,0 +1,212 @@
+"""From judged checks to the scores of a conversation's parts, and from those to one score. Pure.
+
+What is unknown could be 0 or 1, so every score is a range until all of it is known; a gate or a mean moves both ends
+the same way. A turn that `on_turn_failure: stop` took away is no unknown: it scores 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from skillup.judging.evidence import Evidence
+from skillup.judging.outcome import bounded
+from skillup.results import Check, GraderScore, PartAssertion, PartScore, PartVerdict
+from skillup.spec.case import Case
+from skillup.spec.scoring import Gated, Grader, Part, Scoring
+
+
+@dataclass(frozen=True)
+class Range:
+    """A score when everything unknown were 0, and when it were 1."""
+
+    low: float
+    high: float
+
+    @property
+    def known(self) -> float | None:
+        """The score, None while it could still be another."""
+        return self.low if self.low == self.high else None
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The parts in order, and the check whether the whole reaches the threshold."""
+
+    parts: tuple[PartScore, ...]
+    check: Check
+
+
+NOTHING = Range(0.0, 0.0)
+FULL = Range(1.0, 1.0)
+
+
+def rule_check_id(part: Part, grader: Grader, index: int) -> str:
+    """The id of the check of a graded rule."""
+    return f"judge.scoring.{part.name}.{grader.name}[{index}]"
+
+
+def scored(case: Case, scoring: Scoring, evidence: Evidence, checks: Sequence[Check]) -> Scored:
+    """The scores that judged checks amount to."""
+    judging = _Judging(case, evidence, {check.id: check for check in checks})
+    ranges = [judging.part(part) for part in scoring.parts]
+    whole = _aggregated(scoring, ranges)
+    pairs = list(zip(scoring.parts, ranges, strict=True))
+    parts = tuple(judging.row(part, value) for part, value in pairs)
+    open_checks = [check for check in judging.members(scoring) if _range(check).known is None]
+    return Scored(parts, _check(judging.threshold, whole, pairs, open_checks))
+
+
+def part_range(case: Case, part: Part, evidence: Evidence, checks: Sequence[Check]) -> Range:
+    """The score of one part alone, as the conversation goes on."""
+    return _Judging(case, evidence, {check.id: check for check in checks}).part(part)
+
+
+@dataclass(frozen=True)
+class _Judging:
+    """The checks of one trial by id, and what the parts are held against."""
+
+    case: Case
+    evidence: Evidence
+    checks: Mapping[str, Check]
+
+    @property
+    def threshold(self) -> float:
+        """The score that every part, and the whole, must reach."""
+        assert self.case.judge is not None  # noqa: S101 - scoring is a part of the judge
+        return self.case.judge.threshold
+
+    def members(self, scoring: Scoring) -> list[Check]:
+        """The checks of all parts."""
+        return [check for part, grader in scoring.graders for check in self._checks(part, grader)]
+
+    def part(self, part: Part) -> Range:
+        """The weighted mean of the graders; 0 where a required one is not good enough."""
+        if self._stopped(part):
+            return NOTHING
+        if not part.graders:
+            return FULL
+        ranges = [self._grader(part, grader) for grader in part.graders]
+        return _mean([grader.weight for grader in part.graders], ranges, part.graders, self.threshold)
+
+    def row(self, part: Part, value: Range) -> PartScore:
+        """A part as results show it."""
+        graders = () if self._stopped(part) else part.graders
+        kinds = {grader.kind for grader in part.graders}
+        return PartScore(
+            name=part.name,
+            type=kinds.pop() if len(kinds) == 1 else "composite" if kinds else "rubrics",
+            turn=part.turn,
+            score=value.known,
+            verdict="skip" if self._stopped(part) else self._verdict(value),
+            assertions=tuple(self._assertion(check) for one in part.graders for check in self._checks(part, one)),
+            scores=tuple(self._row(part, grader) for grader in graders),
+        )
+
+    def _row(self, part: Part, grader: Grader) -> GraderScore:
+        value = self._grader(part, grader)
+        return GraderScore(
+            name=grader.name,
+            type=grader.kind,
+            weight=grader.weight,
+            required=bool(grader.required),
+            score=value.known,
+            verdict=self._verdict(value),
+        )
+
+    def _verdict(self, value: Range) -> PartVerdict:
+        if value.low >= self.threshold:
+            return "pass"
+        return "fail" if value.high < self.threshold else "unknown"
+
+    def _assertion(self, check: Check) -> PartAssertion:
+        return PartAssertion(
+            text=check.text,
+            passed=check.state == "met",
+            evidence=check.evidence,
+            score=_range(check).known,
+            state=check.state,
+        )
+
+    def _stopped(self, part: Part) -> bool:
+        ending = self.evidence.record.ending
+        return ending.how == "stopped" and part.turn is not None and part.turn > (ending.turn or 0)
+
+    def _grader(self, part: Part, grader: Grader) -> Range:
+        """The weighted mean of its members, after their own gates; 0 below its `min_score`."""
+        ranges = [_range(check) for check in self._checks(part, grader)]
+        if grader.criteria:
+            weights = {criterion.id: criterion.weight for criterion in self.case.criteria}
+            ranges = [_floored(value, one.min_score) for value, one in zip(ranges, grader.criteria, strict=True)]
+            value = _mean([weights[one.id] for one in grader.criteria], ranges, grader.criteria, self.threshold)
+        else:
+            value = _mean([1.0] * len(ranges), ranges, (), self.threshold)
+        return _floored(value, grader.min_score)
+
+    def _checks(self, part: Part, grader: Grader) -> list[Check]:
+        ids = [f"judge.criteria.{one.id}" for one in grader.criteria]
+        ids += [rule_check_id(part, grader, index) for index in range(len(grader.rules))]
+        return [self.checks[identity] for identity in ids]
+
+
+def _range(check: Check) -> Range:
+    """The score of one check: the model's, else 1 for what holds and 0 for what does not."""
+    score = check.score if check.role == "criterion" else {"met": 1.0, "not_met": 0.0}.get(check.state)
+    return Range(0.0, 1.0) if score is None else Range(score, score)
+
+
+def _floored(value: Range, floor: float | None) -> Range:
+    return Range(*(0.0 if floor is not None and end < floor else end for end in (value.low, value.high)))
+
+
+def _mean(weights: Sequence[float], ranges: Sequence[Range], gates: Sequence[Gated], threshold: float) -> Range:
+    """The weighted mean of both ends, 0 for an end at which a required member is below its floor."""
+    floors = [gate.floor(threshold) for gate in gates] or [None] * len(ranges)
+    total = sum(weights)
+
+    def end(values: Sequence[float]) -> float:
+        if any(floor is not None and value < floor for floor, value in zip(floors, values, strict=True)):
+            return 0.0
+        # Rounded against the noise of floating point: 0.8 is to reach 0.8.
+        return round(sum(weight * value for weight, value in zip(weights, values, strict=True)) / total, 9)
+
+    return Range(end([one.low for one in ranges]), end([one.high for one in ranges]))
+
+
+def _aggregated(scoring: Scoring, ranges: Sequence[Range]) -> Range:
+    def end(values: Sequence[float]) -> float:
+        match scoring.aggregation:
+            case "min":
+                return min(values)
+            case "max":
+                return max(values)
+        return round(sum(values) / len(values), 9)
+
+    return Range(end([one.low for one in ranges]), end([one.high for one in ranges]))
+
+
+def _check(threshold: float, whole: Range, parts: Sequence[tuple[Part, Range]], unknown: Sequence[Check]) -> Check:
+    """Whether the whole reaches the threshold, as far as it is certain."""
+    state: Literal["met", "not_met", "unknown"] = "unknown"
+    if whole.low >= threshold:
+        state = "met"
+    elif whole.high < threshold:
+        state = "not_met"
+    listed = ", ".join(f"{part.name} {_shown(value)}" for part, value in parts)
+    ordered = sorted(unknown, key=lambda check: check.cause != "judging")
+    first = f"; not known: {ordered[0].text}: {ordered[0].evidence}" if ordered else ""
+    return Check(
+        id="judge.score",
+        role="score",
+        text=f"the score of the conversation is at least {threshold:g}",
+        state=state,
+        evidence=bounded(f"{_shown(whole)} ({listed}){first}"),
+        cause=ordered[0].cause if ordered and state == "unknown" else None,
+        scope="conversation",
+        score=whole.known,
+    )
+
+
+def _shown(value: Range) -> str:
+    return f"{value.low:.4g}" if value.known is not None else f"{value.low:.4g} to {value.high:.4g}"

@@ -1,0 +1,137 @@
+"""What users write to score a conversation part by part: each turn, and the whole of it, by graders with weights.
+
+A score here is not a requirement: what is missed costs its weight, and the whole must reach the judge's threshold.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, StrictInt, model_validator
+
+from skillup.spec.command_rule import CommandHolds
+from skillup.spec.criteria import CriterionId, Weight
+from skillup.spec.problems import fault_at
+from skillup.spec.rule_items import RuleItem
+from skillup.spec.rules import Rule
+from skillup.spec.values import Flag, Spec, Threshold, Words
+
+DEFAULT_SCORING_THRESHOLD = 0.8
+"""What parts and the whole must reach when nothing says otherwise; the default of the format that scores so."""
+
+
+class Gated(Spec):
+    """What graders and their criteria share: a score below `min_score` counts 0, a missed `required` ends all else.
+
+    `required: true` asks for `min_score`, else for the threshold (a criterion answered by yes or no: for yes); a number
+    asks for that score.
+    """
+
+    required: Flag | Threshold = False
+    min_score: Threshold | None = None
+
+    def floor(self, threshold: float) -> float | None:
+        """The score without which everything beside it counts nothing; None when it is not required."""
+        if self.required is False:
+            return None
+        return (self.min_score or threshold) if self.required is True else self.required
+
+
+class GradedCriterion(Gated):
+    """One of the judge's criteria, by id; its weight is the criterion's own. A text alone is the id."""
+
+    id: CriterionId
+
+    @model_validator(mode="before")
+    @classmethod
+    def _bare_id(cls, value: object) -> object:
+        return {"id": value} if isinstance(value, str) else value
+
+
+class Grader(Gated):
+    """One score: the weighted share of its `criteria` that are met, or the share of its `rules` that hold.
+
+    `negate` turns the score and every answer round. `type` is a word for reports.
+    """
+
+    name: Words
+    type: Words | None = None
+    weight: Weight = 1.0
+    negate: Flag = False
+    criteria: tuple[GradedCriterion, ...] = ()
+    rules: tuple[RuleItem, ...] = ()
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if bool(self.criteria) == bool(self.rules):
+            raise fault_at("a grader has `criteria` or `rules`", hint="give exactly one of the two")
+        return self
+
+    @property
+    def kind(self) -> str:
+        """Its type, or what it is made of."""
+        return self.type or ("rubrics" if self.criteria else "rules")
+
+
+class Part(Spec):
+    """One score of the conversation: of one `turn`, or without it of the whole. Without graders it is 1.0."""
+
+    name: Words
+    turn: Annotated[StrictInt, Field(ge=1)] | None = None
+    graders: tuple[Grader, ...] = ()
+
+    def rules_of(self, grader: Grader) -> tuple[Rule, ...]:
+        """The rules of one of its graders; in the part of a turn they are about that turn."""
+        rules = (item.rule for item in grader.rules)
+        return tuple(
+            rule if self.turn is None or rule.turn is not None else rule.model_copy(update={"turn": self.turn})
+            for rule in rules
+        )
+
+    @model_validator(mode="after")
+    def _can_be_scored(self) -> Self:
+        names = [grader.name for grader in self.graders]
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                raise fault_at(f"another grader of {self.name} has the name {name}", "graders", index, "name")
+        if self.graders and not sum(grader.weight for grader in self.graders):
+            raise fault_at("the weights sum to 0, so nothing could change the score", "graders", hint="weigh one")
+        return self
+
+
+class Scoring(Spec):
+    """How the parts make one score. With `on_turn_failure: stop` the turns after a failed one do not take place."""
+
+    parts: tuple[Part, ...] = Field(min_length=1)
+    aggregation: Literal["mean", "min", "max"] = "mean"
+    on_turn_failure: Literal["continue", "stop"] = "continue"
+
+    @model_validator(mode="after")
+    def _checks_something(self) -> Self:
+        if not any(part.graders for part in self.parts):
+            raise fault_at(
+                "no part has a grader, so every score would be 1", "parts", hint="give one of them `graders`"
+            )
+        seen: set[str] = set()
+        for index, part in enumerate(self.parts):
+            if part.name in seen:
+                raise fault_at(f"another part has the name {part.name}", "parts", index, "name")
+            seen.add(part.name)
+            for number, grader in enumerate(part.graders if self.on_turn_failure == "stop" and part.turn else ()):
+                if any(isinstance(item.rule, CommandHolds) for item in grader.rules):
+                    problem = "commands run at the end, and the score of this turn is needed before the next one"
+                    raise fault_at(problem, "parts", index, "graders", number, hint="use `on_turn_failure: continue`")
+            turns = [other.turn for other in self.parts[:index]]
+            if part.turn is not None and part.turn in turns:
+                raise fault_at(f"turn {part.turn} is scored twice", "parts", index, "turn")
+        return self
+
+    @property
+    def graders(self) -> tuple[tuple[Part, Grader], ...]:
+        """Every grader with the part that it belongs to."""
+        return tuple((part, grader) for part in self.parts for grader in part.graders)
+
+    @property
+    def negated(self) -> frozenset[str]:
+        """The ids of the criteria whose answers are turned round."""
+        return frozenset(one.id for _, grader in self.graders if grader.negate for one in grader.criteria)
