@@ -30,6 +30,7 @@ from skillup.results import (
     TrialResult,
 )
 from skillup.spec.agent import AgentProfile
+from skillup.spec.agentv import AgentVFile
 from skillup.spec.case import Case
 from skillup.spec.dataset import Task
 from skillup.spec.suite import SuiteFile
@@ -54,7 +55,7 @@ WRITTEN: Mapping[str, type[BaseModel]] = MappingProxyType(
 """What we write, files and `--json`, by the name of its schema."""
 
 READ: Mapping[str, type[BaseModel]] = MappingProxyType(
-    {"case": Case, "suite": SuiteFile, "agent": AgentProfile, "task": Task}
+    {"case": Case, "suite": SuiteFile, "agent": AgentProfile, "task": Task, "agentv": AgentVFile}
 )
 """Files that users write."""
 
@@ -92,6 +93,7 @@ _SHORT_FORMS: Mapping[str, Schema] = MappingProxyType(
         "JudgeModel": _TEXT,
         "Criterion": _TEXT,
         "GradedCriterion": _TEXT,
+        "Rubric": _TEXT,
         "JudgeContext": {"enum": ["standard", "minimal"]},
         "Attachment": _TEXT,
         "JudgeSkill": _TEXT,

@@ -78,6 +78,6 @@ def format_option(command: _F) -> _F:
         "--format",
         "formats",
         multiple=True,
-        type=click.Choice(["json", "junit", "taskresult", "taskresult_flat"]),
+        type=click.Choice(["json", "junit", "taskresult", "taskresult_flat", "agentv"]),
         help="A report to write into the run directory; may be repeated. JSON is always written.",
     )(command)

@@ -10,6 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from skillup.errors import Fault, InputError
+from skillup.loading.agentv import is_agentv, tests_of
 from skillup.loading.attachments import with_attachments
 from skillup.loading.checks import Fixtures, case_faults, case_warnings, judge_faults, skill_faults
 from skillup.loading.datasets import is_dataset, tasks_of
@@ -84,7 +85,10 @@ class CaseLoader:
             return
         try:
             document = read_document(path, display)
-            if is_dataset(document, path):
+            if is_agentv(document):
+                for case, own in tests_of(document):
+                    self._take(self._merged(case, own), own)
+            elif is_dataset(document, path):
                 self._tasks(document, path)
             else:
                 self._take(self._case(document, path), document)

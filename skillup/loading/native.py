@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from skillup.errors import Fault, InputError
 from skillup.loading.agents import suite_agents
+from skillup.loading.agentv import is_agentv
 from skillup.loading.cases import CaseLoader, WrittenSuite, required_engines
 from skillup.loading.checks import suite_warnings
 from skillup.loading.document import Document
@@ -31,7 +32,6 @@ HIGHEST_SUITE = 5
 
 _OTHER_FORMATS = {
     "evals": "an evals.json of the agent skills format",
-    "tests": "an evaluation file of AgentV",
 }
 """Keys that only files of another format have at their top, and what such a file is."""
 
@@ -76,7 +76,11 @@ class _Loader:
     def _folder(self, folder: Path) -> None:
         own = suite_file(folder)
         if own is not None:
-            self._suite(own, read_yaml(own, shown(own)))
+            document = read_yaml(own, shown(own))
+            if is_agentv(document):
+                self._bare([own], own)
+            else:
+                self._suite(own, document)
             return
         found = search(folder)
         for path in found.suites:
@@ -88,7 +92,8 @@ class _Loader:
         document = read_document(path, shown(path))
         _refuse_other_formats(document)
         data = document.data
-        if path.name in SUITE_NAMES or (isinstance(data, dict) and {"schema_version", "cases"} & data.keys()):
+        names_cases = path.name in SUITE_NAMES or (isinstance(data, dict) and {"schema_version", "cases"} & data.keys())
+        if names_cases and not is_agentv(document):
             self._suite(path, document)
             return
         suite = _suite_of(path)
@@ -110,6 +115,7 @@ class _Loader:
                 folder,
                 source,
                 tuple(loader.cases),
+                formats=("json", "agentv") if any(case.scoring for case in loader.cases) else ("json",),
                 required_engines=tuple(loader.required_engines),
                 warnings=tuple(loader.warnings),
             )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from skillup.reports.agentv import evaluations
 from skillup.reports.junit import junit
 from skillup.reports.taskresult import RecordOf, taskresult, taskresult_flat
 from skillup.results import RunResult
@@ -24,6 +25,7 @@ REPORTS: Mapping[str, Report] = MappingProxyType(
         "junit": Report("report.xml", lambda run, _: junit(run)),
         "taskresult": Report("results.jsonl", taskresult),
         "taskresult_flat": Report("results-flat.jsonl", taskresult_flat),
+        "agentv": Report("agentv.jsonl", lambda run, _: evaluations(run)),
     }
 )
 """`json` is not among them: `result.json` is always written."""

@@ -140,7 +140,7 @@ class Report(Spec):
         {"formats": frozenset({"html", "markdown"})}
     )
 
-    formats: tuple[Literal["json", "junit", "taskresult", "taskresult_flat"], ...] = ("json",)
+    formats: tuple[Literal["json", "junit", "taskresult", "taskresult_flat", "agentv"], ...] = ("json",)
 
 
 class SuiteFile(Spec):

@@ -413,13 +413,7 @@ PATHS = {
             "(write eval.yaml and cases/*.yaml)"
         ),
     ),
-    "a file of AgentV": (
-        "agentv.yaml",
-        (
-            "agentv.yaml:1:1: tests: this looks like an evaluation file of AgentV, which cannot be read yet "
-            "(write eval.yaml and cases/*.yaml)"
-        ),
-    ),
+    "a file of AgentV without tests": ("agentv.yaml", "agentv.yaml:1:8: tests: must not be empty"),
     "an empty suite": ("suite/eval.yaml", 'suite/eval.yaml:1:1: "cases" is required'),
 }
 

@@ -1,0 +1,255 @@
+"""AgentV's evaluation files: `tests:` with `mode: conversation`, read into cases like any others.
+
+What AgentV's design says is what happens here, also where its implementation differs; docs/agentv.md has every key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic import ValidationError
+
+from skillup.errors import Fault, InputError
+from skillup.loading.agentv_graders import Translation, UntranslatableError
+from skillup.loading.agentv_input import opening
+from skillup.loading.document import Document, KeyPath
+from skillup.loading.faults import faults_from_validation
+from skillup.spec.agentv import AgentVFile, AgentVTest, AgentVTurn, text_of
+from skillup.spec.agentv_graders import AgentVGrader, Assertion
+from skillup.spec.case import Case
+from skillup.spec.criteria import Attachment, JudgeContext
+from skillup.spec.judge import Judge
+from skillup.spec.scoring import Part, Scoring
+from skillup.spec.turn import Input, Turn
+
+_OF_CONVERSATIONS = ("aggregation", "on_turn_failure", "window_size")
+"""Keys of a test that say something only with `mode: conversation`."""
+
+
+@dataclass(frozen=True)
+class Translated(Document):
+    """A test as a document of the native format: faults of its case are shown where AgentV's file says it."""
+
+    places: Mapping[KeyPath, KeyPath]
+
+    def fault(self, path: KeyPath, message: str, *, hint: str = "", on_key: bool = False) -> Fault:
+        """A fault at the key of the file that the native key was made of."""
+        return super().fault(self._source(path), message, hint=hint, on_key=on_key)
+
+    def note(self, path: KeyPath, message: str) -> str:
+        """A warning at the key of the file that the native key was made of."""
+        return super().note(self._source(path), message)
+
+    def _source(self, path: KeyPath) -> KeyPath:
+        end = next(end for end in range(len(path), -1, -1) if path[:end] in self.places)
+        source = self.places[path[:end]]
+        whole = (*source, *path[end:])
+        return whole if whole in self.marks else source
+
+
+def is_agentv(document: Document) -> bool:
+    """Whether a file is one of AgentV's: no file of the native format has `tests`."""
+    return isinstance(document.data, dict) and "tests" in document.data and "cases" not in document.data
+
+
+def tests_of(document: Document) -> list[tuple[Case, Document]]:
+    """The tests of a file as cases, each with a document that leads its faults back to the file.
+
+    Raises:
+        InputError: with all faults of the file.
+    """
+    faults = list(_misplaced(document))
+    written = None
+    try:
+        written = AgentVFile.model_validate(document.data)
+    except ValidationError as error:
+        faults += faults_from_validation(error, document, AgentVFile)
+    cases = []
+    for index, test in enumerate(written.tests if written else ()):
+        made = _Test(written, test, index, document, faults).case() if written else None
+        cases += [made] if made else []
+    if faults:
+        raise InputError(sorted(set(faults)))
+    return cases
+
+
+def _misplaced(document: Document) -> Iterator[Fault]:
+    """Keys of tests that contradict each other, also where another key is faulty."""
+    tests = document.data["tests"]
+    for index, test in enumerate(tests if isinstance(tests, list) else ()):
+        if not isinstance(test, dict):
+            continue
+        at: KeyPath = ("tests", index)
+        if "mode" not in test:
+            hint = "write `mode: conversation`"
+            if "turns" in test:
+                yield document.fault((*at, "turns"), "`turns` needs `mode: conversation`", hint=hint, on_key=True)
+            else:
+                message = "a test without `mode: conversation` is not read here"
+                yield document.fault(at, message, hint="write it with `turns`: a prompt is a conversation of one turn")
+            for key in (key for key in _OF_CONVERSATIONS if key in test):
+                yield document.fault((*at, key), f"`{key}` needs `mode: conversation`", hint=hint, on_key=True)
+        elif not test.get("turns"):
+            place = (*at, "turns") if "turns" in test else (*at, "mode")
+            yield document.fault(place, "a conversation needs `turns`", hint="write at least one, with its `input`")
+        if "turns" in test and test.get("expected_output") is not None:
+            yield document.fault(
+                (*at, "expected_output"),
+                "with `turns` there is no one reply that this could be",
+                hint="write it below the turn whose reply it is",
+                on_key=True,
+            )
+
+
+class _Test:
+    """One test, while it is translated; faults are added to the list."""
+
+    def __init__(self, file: AgentVFile, test: AgentVTest, index: int, document: Document, faults: list[Fault]) -> None:
+        self._file = file
+        self._test = test
+        self._at: KeyPath = ("tests", index)
+        self._document = document
+        self._faults = faults
+        self._places: dict[KeyPath, KeyPath] = {(): self._at}
+        self._parts: list[Part] = []
+        self._criteria: list[Any] = []
+        self._attachments: list[Attachment] = []
+
+    def case(self) -> tuple[Case, Document] | None:
+        """The case, and the document for its faults; None when there is something wrong with it."""
+        test, before = self._test, len(self._faults)
+        if test.mode is None or not test.turns or test.expected_output is not None:
+            return None  # that is told already
+        for number, turn in enumerate(test.turns, start=1):
+            self._turn(number, turn)
+        self._conversation()
+        if len(self._faults) == before and not any(part.graders for part in self._parts):
+            message = "the test judges nothing, so it could only pass"
+            hint = "add `assertions` to a turn or to the test, or `criteria`"
+            self._faults.append(self._document.fault(self._at, message, hint=hint))
+        begun, wrong = opening(self._file, test, self._at, self._filled)
+        self._faults += [self._document.fault(place, message, hint=hint) for place, message, hint in wrong]
+        if len(self._faults) > before:
+            return None
+        turns = [Turn(content=text_of(turn.input)) for turn in test.turns]
+        if begun.context:
+            turns[0] = Turn(content=f"{begun.context}\n\n{turns[0].content}")
+        for index in range(len(turns)):
+            self._places["input", "turns", index] = (*self._at, "turns", index)
+            self._places["input", "turns", index, "content"] = (*self._at, "turns", index, "input")
+        for key in ("id", "vars", "script"):
+            self._places[key,] = (*self._at, key)
+        self._places["input",] = (*self._at, "input")
+        case = Case(
+            id=test.id,
+            title=test.description,
+            tags=test.tags,
+            vars=test.vars,
+            input=Input(system=begun.system, messages=begun.history, turns=tuple(turns)),
+            judge=self._judge(),
+            script=test.script,
+        )
+        data = {"id": test.id, "judge": True}
+        return case, Translated(data, self._document.marks, self._document.display, self._places)
+
+    def _judge(self) -> Judge:
+        asks: dict[str, Any] = {}
+        if self._criteria:
+            asks = {
+                "criteria": tuple(self._criteria),
+                "context": JudgeContext(attachments=tuple(self._attachments)),
+            }
+        threshold = self._test.execution.threshold or self._file.execution.threshold
+        return Judge(
+            type="agent_judge" if self._criteria else "rule_based",
+            pass_threshold=threshold,
+            scoring=Scoring(
+                parts=tuple(self._parts),
+                aggregation=self._test.aggregation,
+                on_turn_failure=self._test.on_turn_failure,
+            )
+            if any(part.graders for part in self._parts)
+            else None,
+            **asks,
+        )
+
+    def _turn(self, number: int, turn: AgentVTurn) -> None:
+        at = (*self._at, "turns", number - 1)
+        reference = self._filled(text_of(turn.expected_output)) if turn.expected_output is not None else ""
+        made = self._translation(f"turn-{number}", number, reference)
+        self._translate(made, turn.assertions, (*at, "assertions"))
+        if reference:
+            label = f"the reference answer of turn {number}, one good answer among others"
+            self._attachments.append(Attachment(label=label, turn=number, text=reference))
+            if not made.criteria:
+                made.compare()
+        self._take(made, (*at, "assertions"), fallback=(*at, "expected_output"))
+
+    def _conversation(self) -> None:
+        """The part about the whole conversation: assertions of file and test, else the test's `criteria`."""
+        test = self._test
+        inherited = () if test.execution.skip_defaults else self._file.assertions
+        made = self._translation("assertions", None, "")
+        self._translate(made, inherited, ("assertions",))
+        count = len(made.graders), len(made.criteria)
+        self._translate(made, test.assertions, (*self._at, "assertions"))
+        judged_elsewhere = any(turn.assertions for turn in test.turns)
+        if test.criteria and not made.graders and not judged_elsewhere:
+            made.fallback()
+        elif test.criteria and (made.criteria or self._criteria):
+            text = self._filled(test.criteria)
+            self._attachments.insert(0, Attachment(label="what the whole test is about", text=text))
+        if made.graders:
+            self._take(made, (*self._at, "assertions"), fallback=(*self._at, "criteria"), inherited=count)
+
+    def _translation(self, name: str, turn: int | None, reference: str) -> Translation:
+        goal = self._filled(self._test.criteria or "")
+        return Translation(name, turn, self._test.window_size, goal, reference)
+
+    def _translate(self, made: Translation, assertions: tuple[Assertion, ...], at: KeyPath) -> None:
+        texts = [one for one in assertions if isinstance(one, str)]
+        for index, one in enumerate(assertions):
+            if isinstance(one, AgentVGrader):
+                try:
+                    made.grader(one, index)
+                except UntranslatableError as error:
+                    message, hint = error.args
+                    self._faults.append(self._document.fault((*at, index), message, hint=hint))
+                except ValidationError as error:  # what a rule of ours refuses, and the format does not
+                    context = error.errors(include_url=False)[0].get("ctx") or {"problem": str(error)}
+                    message, hint = str(context.get("problem")), str(context.get("hint", ""))
+                    self._faults.append(self._document.fault((*at, index), message, hint=hint))
+            elif one is texts[0]:
+                made.statements(texts, index)
+                texts = [""]
+
+    def _take(self, made: Translation, at: KeyPath, *, fallback: KeyPath, inherited: tuple[int, int] = (0, 0)) -> None:
+        """Adds the part, unless it cannot be scored, and remembers where everything in it was written."""
+
+        def source(index: int, place: int | None, from_file: int) -> KeyPath:
+            if place is None:
+                return fallback
+            return ("assertions", place) if index < from_file else (*at, place)
+
+        number = len(self._parts)
+        for index, place in enumerate(made.places):
+            key: KeyPath = ("judge", "scoring", "parts", number, "graders", index)
+            self._places[key] = source(index, place, inherited[0])
+        for index, place in enumerate(made.criteria_places):
+            key = ("judge", "criteria", len(self._criteria) + index)
+            self._places[key] = source(index, place, inherited[1])
+        self._criteria += made.criteria
+        if made.graders and not sum(grader.weight for grader in made.graders):
+            message = "the weights sum to 0, so nothing could change the score"
+            self._faults.append(self._document.fault(at, message, hint="weigh one of them"))
+        else:
+            self._parts.append(Part(name=made.part, turn=made.turn, graders=tuple(made.graders)))
+
+    def _filled(self, text: str) -> str:
+        """A text with the test's `vars` in it; other braces stay as they are."""
+        for name, value in self._test.vars.items():
+            for written in (f"{{{{{name}}}}}", f"{{{{ {name} }}}}"):
+                text = text.replace(written, value)
+        return text
