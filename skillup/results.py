@@ -10,6 +10,7 @@
     TaskResult    a trial in the words of the Agent Framework's lab                 results.jsonl
     RunResult     all trials of a run                                               result.json of a run
     Iterations    several runs of the same, and how steady their outcomes are       stdout with --json
+    Agreement     how steady a model judges                                         stdout with --agreement --json
     RunPlan       what a run would do                                               stdout with --dry-run --json
 
 Field names follow the public skill-up result format (docs/results.md); extra keys are ours. Records are masked
@@ -750,6 +751,43 @@ class Iterations(Value):
     directories: tuple[str, ...]
     cases: tuple[Stability, ...]
     runs: tuple[RunResult, ...]
+
+
+class CriterionAgreement(Value):
+    """One criterion asked several times: how often it was answered how, `error` and `not_asked` among it.
+
+    `agreement` is the share of its verdicts that say the same. `judge` is empty where there is only one.
+    """
+
+    judge: str
+    id: str
+    answers: dict[str, int]
+    agreement: float | None
+    score_min: float | None
+    score_max: float | None
+
+
+class TrialAgreement(Value):
+    """A trial whose criteria were asked several times; `statuses` is how often the verdict would have been which."""
+
+    case_id: str
+    agent: str
+    folder: str
+    statuses: dict[Status, int]
+    criteria: tuple[CriterionAgreement, ...]
+    calls: int
+    usage: Usage
+
+
+class Agreement(Value):
+    """How steady the models that judge are; `agreement` is the mean of all criteria, None when none has a verdict."""
+
+    schema_version: SchemaVersion = SCHEMA_VERSION
+    repeats: int
+    trials: tuple[TrialAgreement, ...]
+    agreement: float | None
+    calls: int
+    usage: Usage
 
 
 class PlannedTrial(Value):

@@ -17,6 +17,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from skillup.results import (
+    Agreement,
     Criteria,
     Grading,
     Iterations,
@@ -50,6 +51,7 @@ WRITTEN: Mapping[str, type[BaseModel]] = MappingProxyType(
         "task-result": TaskResult,
         "iterations": Iterations,
         "plan": RunPlan,
+        "agreement": Agreement,
     }
 )
 """What we write, files and `--json`, by the name of its schema."""

@@ -11,7 +11,7 @@ import click
 
 from skillup.cli.common import expected_errors
 from skillup.cli.interrupts import INTERRUPTED
-from skillup.cli.output import show
+from skillup.cli.output import show, show_agreement
 from skillup.errors import RunDirectoryError
 
 if TYPE_CHECKING:
@@ -24,34 +24,58 @@ if TYPE_CHECKING:
     "--ask",
     "how",
     type=click.Choice(["saved", "missing", "all"]),
-    default="saved",
-    show_default=True,
-    help="What the model is asked: nothing, the criteria without a verdict, or all of them anew.",
+    help="What the model is asked: nothing (the default), the criteria without a verdict (the default with --judge), "
+    "or all of them anew.",
 )
 @click.option("--judge-model", metavar="[PROVIDER/]NAME", help="The model to ask; `local` needs no key.")
+@click.option("--judge", type=click.Path(path_type=Path), metavar="FILE", help="Judge by the `judge:` of this file.")
+@click.option("--only", metavar="CASE[/JUDGE]", help="Only cases that match this glob, or one of their several judges.")
+@click.option(
+    "--agreement",
+    type=click.IntRange(2, 100),
+    metavar="N",
+    help="Ask all criteria N times and show how far the answers agree; verdicts stay as they are.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 @click.option("-v", "--verbose", count=True, help="Show every check (-v) and every turn (-vv).")
-def command(run: Path, how: Ask, judge_model: str | None, as_json: bool, verbose: int) -> None:
+def command(
+    run: Path,
+    *,
+    how: Ask | None,
+    judge_model: str | None,
+    judge: Path | None,
+    only: str | None,
+    agreement: int | None,
+    as_json: bool,
+    verbose: int,
+) -> None:
     """Judge a run again from what it saved. No agent is started; the checks are those that the run was made with.
 
-    What a model said about criteria is taken from the run, too, unless --ask says otherwise; then the earlier
-    verdicts are kept beside the new ones.
+    --judge FILE judges by another judge. What a model said about criteria is taken from the run, too, unless --ask
+    says otherwise. Verdicts that are replaced are kept beside the new ones.
 
     The exit code is that of the verdicts; 3 also when not every trial of the run has ended.
     """
     with expected_errors():
         from skillup.execution import rundir
+        from skillup.execution.again import Again, trials_again
+        from skillup.execution.agreement import measure
         from skillup.execution.attempts import judge_attempts
-        from skillup.execution.judges import JudgeChoice, steps_of
         from skillup.execution.store import write_json
         from skillup.judging.totals import SOME_ERROR, exit_code
 
+        if agreement is not None and (how is not None or judge is not None):
+            raise click.UsageError("--agreement measures the judge of the run: leave --ask and --judge out")
+        how = how or ("all" if agreement else "missing" if judge else "saved")
         if judge_model is not None and how == "saved":
             raise click.UsageError("--judge-model asks a model: say --ask missing, or --ask all")
-        folders = rundir.trial_folders(run)
+        trials = trials_again(run, Again(how, judge_model, judge, only), os.environ)
+        if agreement is not None:
+            show_agreement(measure(trials, agreement), as_json=as_json)
+            return
         try:
-            for folder, step in zip(folders, steps_of(folders, how, JudgeChoice(judge_model), os.environ), strict=True):
-                judge_attempts(folder, step)
+            for trial in trials:
+                judge_attempts(trial.folder, trial.step, trial.case)
             judged = rundir.saved_run(run)
             write_json(run / "result.json", judged)
         except OSError as error:

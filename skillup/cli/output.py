@@ -10,7 +10,7 @@ import click
 
 if TYPE_CHECKING:
     from skillup.execution.plan import Plan
-    from skillup.results import Iterations, RunResult, TrialResult
+    from skillup.results import Agreement, Iterations, RunResult, TrialResult
 
 
 def show(run: RunResult, *, as_json: bool, verbosity: int) -> None:
@@ -35,6 +35,18 @@ def show_iterations(found: Iterations, *, as_json: bool) -> None:
     from skillup.reports.overview import print_stability
 
     print_stability(found.cases, len(found.runs), Console())
+
+
+def show_agreement(found: Agreement, *, as_json: bool) -> None:
+    """Prints how steady a model judges."""
+    if as_json:
+        click.echo(found.model_dump_json(indent=2))
+        return
+    from rich.console import Console
+
+    from skillup.reports.agreement import print_agreement
+
+    print_agreement(found, Console())
 
 
 def show_plan(plan: Plan, suite: str, iterations: int, *, as_json: bool) -> None:

@@ -17,6 +17,7 @@ from skillup.execution.store import write_json
 from skillup.execution.task import Services, TrialTask
 from skillup.execution.trial import give_up, run_trial
 from skillup.results import AttemptResult, Failure, TrialResult
+from skillup.spec.case import Case
 from skillup.spec.suite import RetryPolicy
 
 PASSING_FAULTS: Final[frozenset[ErrorKind]] = frozenset(
@@ -53,8 +54,8 @@ def run_attempts(task: TrialTask, services: Services) -> TrialResult:
         services.pause(pause)
 
 
-def judge_attempts(folder: Path, criteria: CriteriaStep) -> TrialResult | None:
-    """Judges the saved attempts of a trial again; None where there is none.
+def judge_attempts(folder: Path, criteria: CriteriaStep, other: Case | None = None) -> TrialResult | None:
+    """Judges the saved attempts of a trial again, with `other` instead of the saved case; None where there is none.
 
     Raises:
         Cancelled: the user stopped it while a model was asked.
@@ -62,7 +63,7 @@ def judge_attempts(folder: Path, criteria: CriteriaStep) -> TrialResult | None:
     """
     names = (_ATTEMPT.fullmatch(path.parent.name) for path in folder.glob("attempt-*/record.json"))
     numbers = sorted(int(name[1]) for name in names if name)
-    results = [grade(folder / f"attempt-{number}", criteria) for number in numbers]
+    results = [grade(folder / f"attempt-{number}", criteria, other) for number in numbers]
     return _save(folder, results) if results else None
 
 

@@ -2,8 +2,8 @@
 
 criteria.json       what the model said: the verdict is made from this, today and later
 judge-calls.jsonl   every question and answer, a line each, to see how it came about
-judges/ID/…         all of them, of one of several judges
-revisions/N/        both, and the grading made of them, as they were before the model was asked again
+judges/ID/…         both of one of several judges
+revisions/N/        both, and the grading made of them, as they were before the trial was judged otherwise
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from typing import Any, Literal
 
 from skillup.execution.masked import masked
 from skillup.execution.record import stamp
-from skillup.execution.store import read_model, write_atomically, write_json, write_lines
+from skillup.execution.revisions import Revision
+from skillup.execution.store import read_model, write_json, write_lines
 from skillup.judging.asking import Asked, Call, ask, open_sets
 from skillup.judging.evidence import Evidence
 from skillup.masking import Masker
@@ -25,6 +26,7 @@ from skillup.modelclient.client import ModelRef
 from skillup.modelclient.clients import ModelClients
 from skillup.results import Criteria, CriterionResult
 from skillup.spec.case import Case
+from skillup.spec.judge import Judge
 from skillup.transcript import add_usage
 
 Ask = Literal["saved", "missing", "all", "rest"]
@@ -47,27 +49,24 @@ class CriteriaStep:
     clients: ModelClients | None = None
     masker: Masker = field(default_factory=Masker)
 
-    def take_all(self, folder: Path, case: Case, evidence: Evidence) -> dict[str, Criteria | None]:
+    def take_all(self, folder: Path, case: Case, evidence: Evidence, before: Revision) -> dict[str, Criteria | None]:
         """What models say about a trial's criteria, by the id of the judge; "" is the only one's.
+
+        `before` is kept before any of it is replaced.
 
         Raises:
             Cancelled: the user stopped the run.
             RunDirectoryError, OSError: it cannot be read, or saved.
         """
         if not case.judges:
-            return {"": self.take(folder, case, evidence)}
+            return {"": self._take("", folder, case, evidence, before)}
         return {
-            member.id: self.take(folder / "judges" / member.id, case.judged_by(member), evidence, member.id)
+            member.id: self._take(member.id, folder / "judges" / member.id, case.judged_by(member), evidence, before)
             for member in case.judges
         }
 
-    def take(self, folder: Path, case: Case, evidence: Evidence, judge: str = "") -> Criteria | None:
-        """What a model says about the criteria of one judge, saved before it is returned; None when none was asked.
-
-        Raises:
-            Cancelled: the user stopped the run.
-            RunDirectoryError, OSError: it cannot be read, or saved.
-        """
+    def _take(self, judge: str, folder: Path, case: Case, evidence: Evidence, before: Revision) -> Criteria | None:
+        """What a model says about the criteria of one judge, saved before it is returned; None when none was asked."""
         saved = read_model(folder / FILE, Criteria) if case.criteria and (folder / FILE).exists() else None
         model, clients = self.models.get(judge), self.clients
         if self.how == "saved" or model is None or clients is None:
@@ -81,13 +80,12 @@ class CriteriaStep:
         if self.how == "rest" and saved is not None:
             self._go_on(folder, asked, saved)
         else:
-            self._save(folder, asked, saved)
+            before.keep()
+            self._save(folder, asked)
         return read_model(folder / FILE, Criteria)
 
-    def _save(self, folder: Path, asked: Asked, before: Criteria | None) -> None:
+    def _save(self, folder: Path, asked: Asked) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        if before is not None:
-            _keep(folder, before.revision)
         write_lines(folder / CALLS, [self.masker.value(_line(call)) for call in asked.calls])
         write_json(folder / FILE, masked(asked.criteria, self.masker))
 
@@ -113,17 +111,32 @@ SAVED = CriteriaStep()
 """Takes what is there and asks nobody."""
 
 
+def forget_answers(folder: Path, asked: Case, case: Case, before: Revision) -> None:
+    """Removes what models said about other criteria than those that the case has now; `before` is kept first.
+
+    Raises:
+        OSError: it cannot be kept, or removed.
+    """
+    were: dict[str, Judge | None] = {member.id: member for member in asked.judges} or {"": asked.judge}
+    now: dict[str, Judge | None] = {member.id: member for member in case.judges} or {"": case.judge}
+    for name in {*were, *now}:
+        own = folder / "judges" / name if name else folder
+        if _question(were.get(name)) != _question(now.get(name)) and (own / FILE).exists():
+            before.keep()
+            (own / FILE).unlink()
+            (own / CALLS).unlink(missing_ok=True)
+
+
+def _question(judge: Judge | None) -> tuple[object, ...]:
+    """All of a judge that an answer depends on; the threshold only where points are measured by it."""
+    if judge is None:
+        return ()
+    scored = any(criterion.scored for criterion in judge.criteria)
+    return judge.criteria, judge.context, judge.skills, judge.threshold if scored else None
+
+
 def _known(saved: Criteria | None) -> Mapping[str, CriterionResult]:
     return {result.id: result for result in saved.results if result.verdict is not None} if saved else {}
-
-
-def _keep(folder: Path, revision: int) -> None:
-    """Copies what is going to be replaced; a copy that is there already was whole."""
-    kept = folder / "revisions" / str(revision)
-    kept.mkdir(parents=True, exist_ok=True)
-    for name in (FILE, CALLS, "grading.json", "result.json"):
-        if (folder / name).exists() and not (kept / name).exists():
-            write_atomically(kept / name, (folder / name).read_bytes())
 
 
 def _line(call: Call) -> dict[str, Any]:

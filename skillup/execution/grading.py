@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from skillup.execution.criteria import SAVED, CriteriaStep
+from skillup.execution.criteria import SAVED, CriteriaStep, forget_answers
+from skillup.execution.masked import masked
+from skillup.execution.revisions import Revision
 from skillup.execution.store import load_trial, write_json
 from skillup.judging.evidence import Evidence, calls_of
 from skillup.judging.several import judge_all
@@ -19,23 +21,32 @@ from skillup.results import (
     TurnResult,
     Verdict,
 )
+from skillup.spec.case import Case
 from skillup.transcript import add_usage
 
 FOLDER_PARTS = 5
 """`<case>/<agent>/<variant>/trial-K/attempt-N`: what names a trial's folder within the run directory."""
 
 
-def grade(folder: Path, criteria: CriteriaStep = SAVED) -> TrialResult:
+def grade(folder: Path, criteria: CriteriaStep = SAVED, other: Case | None = None) -> TrialResult:
     """Judges a saved trial and writes `grading.json`, `timing.json` and, last of all, `result.json` beside it.
 
-    `criteria` says whether a model is asked about the case's criteria, or what it said before is taken.
+    `criteria` says whether a model is asked about the case's criteria, or what it said before is taken. `other` is the
+    case with another judge, and is saved instead. What was judged before and is replaced stays in `revisions/N/`.
 
     Raises:
         Cancelled: the user stopped the run while a model was asked.
         RunDirectoryError: the folder is not a saved trial.
     """
     case, evidence = load_trial(folder)
-    return _save(folder, evidence, judge_all(case, evidence, criteria.take_all(folder, case, evidence)))
+    before = Revision(folder)
+    if other is not None:
+        write_json(folder / "case.json", masked(other, criteria.masker, only_set=True), replacing=before.keep)
+        asked = case
+        case, evidence = load_trial(folder)
+        forget_answers(folder, asked, case, before)
+    said = criteria.take_all(folder, case, evidence, before)
+    return _save(folder, evidence, judge_all(case, evidence, said), before)
 
 
 def grade_unjudged(folder: Path, failure: Failure) -> TrialResult:
@@ -55,12 +66,12 @@ def grade_unjudged(folder: Path, failure: Failure) -> TrialResult:
         turns_executed=len(evidence.turns),
         turns_total=evidence.record.turns_total,
     )
-    return _save(folder, evidence, verdict)
+    return _save(folder, evidence, verdict, Revision(folder))
 
 
-def _save(folder: Path, evidence: Evidence, verdict: Verdict) -> TrialResult:
+def _save(folder: Path, evidence: Evidence, verdict: Verdict, before: Revision) -> TrialResult:
     result = _result(evidence, verdict, folder)
-    write_json(folder / "grading.json", _grading(verdict))
+    write_json(folder / "grading.json", _grading(verdict), replacing=before.keep)
     write_json(folder / "timing.json", Timing(total_tokens=result.usage.total_tokens, duration_ms=result.duration_ms))
     write_json(folder / "result.json", result)
     return result

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final, get_args
 
 from skillup.errors import Fault, InputError
-from skillup.execution.criteria import SAVED, Ask, CriteriaStep
-from skillup.execution.store import read_model
 from skillup.loading.paths import shown
-from skillup.masking import Masker
 from skillup.modelclient.client import PROVIDERS, ModelRef, Provider
-from skillup.modelclient.clients import ModelClients, missing
+from skillup.modelclient.clients import missing
 from skillup.spec.case import Case
 from skillup.spec.judge import JudgeModel
 from skillup.spec.suite import Suite
@@ -104,34 +99,6 @@ def judges_of(suites: Sequence[Suite], choice: JudgeChoice, host: Mapping[str, s
     if faults:
         raise InputError(faults)
     return found
-
-
-def steps_of(
-    folders: Sequence[Path], how: Ask, choice: JudgeChoice, host: Mapping[str, str]
-) -> tuple[CriteriaStep, ...]:
-    """How saved trials are judged again: by what was saved, or by the models that they need, all of them at hand.
-
-    Raises:
-        InputError: a model cannot be had; with the faults of all trials.
-        RunDirectoryError: a folder is not a saved trial.
-    """
-    if how == "saved":
-        return tuple(SAVED for _ in folders)
-    clients = ModelClients(threading.Event())
-    steps: list[CriteriaStep] = []
-    faults: list[Fault] = []
-    for folder in folders:
-        try:
-            saved = next(iter(sorted(folder.glob("attempt-*/case.json"))), None)  # a trial may not have begun
-            models = models_of(read_model(saved, Case), choice, host, shown(saved)) if saved else {}
-        except InputError as error:
-            faults += error.faults
-        else:
-            masker = Masker(ref.api_key for ref in models.values() if ref.api_key)
-            steps.append(CriteriaStep(how, models, clients, masker))
-    if faults:
-        raise InputError(faults)
-    return tuple(steps)
 
 
 def _cases(suites: Sequence[Suite]) -> Iterator[tuple[Suite, Case]]:

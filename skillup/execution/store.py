@@ -3,7 +3,7 @@
 <run>/run.json                                      the manifest, written first
 <run>/result.json                                   all trials, when the run ends
 <run>/<case>/<agent>/<variant>/trial-K/attempt-N/   case.json  record.json  grading.json  timing.json  result.json
-                                                    criteria.json  judge-calls.jsonl  revisions/N/…
+                                                    criteria.json  judge-calls.jsonl  judges/ID/…  revisions/N/…
                                                     turn-N/{stdout,stderr,turn.json}  requests.jsonl
                                                     snapshots.jsonl  contents.*  artifacts/
                                                     workspace/  left-out.txt
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
@@ -47,13 +47,16 @@ def write_atomically(path: Path, data: bytes) -> None:
         raise
 
 
-def write_json(path: Path, value: BaseModel | dict[str, Any]) -> None:
+def write_json(path: Path, value: BaseModel | dict[str, Any], *, replacing: Callable[[], None] = lambda: None) -> None:
     """Writes a value as readable JSON, atomically; a file that says the same already is left as it is.
+
+    `replacing` is called before the file gets another content.
 
     A trial that is judged again mostly says the same, and waiting for the disk would take longer than judging.
     """
     written = _page(value) if isinstance(value, BaseModel) else _json(value, indent=2)
     if not (path.is_file() and path.stat().st_size == len(written) and path.read_bytes() == written):
+        replacing()
         write_atomically(path, written)
 
 

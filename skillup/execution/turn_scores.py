@@ -16,6 +16,7 @@ from skillup.execution.criteria import CriteriaStep
 from skillup.execution.masked import masked
 from skillup.execution.place import Place
 from skillup.execution.record import Talk, record_trial
+from skillup.execution.revisions import Revision
 from skillup.execution.store import read_model
 from skillup.judging.criteria import criteria_checks
 from skillup.judging.evidence import Evidence
@@ -64,7 +65,7 @@ def _judged(place: Place, part: Part, number: int, turns: Sequence[TurnRecord]) 
     saved = TrialRecord.model_validate(masked(record, folder.masker))
     evidence = Evidence(saved, SavedSnapshots.load(folder.path), ignore_case=bool(case.ignore_case))
     step = CriteriaStep("rest", place.task.judges, place.services.clients, folder.masker)
-    said = step.take(folder.path, case, evidence)
+    said = step.take_all(folder.path, case, evidence, Revision(folder.path))[""]
     checks = (*certain_checks(case, evidence), *criteria_checks(case, evidence, said))
     score = part_range(case, part, evidence, checks)
     threshold = case.judge.threshold if case.judge else 1.0

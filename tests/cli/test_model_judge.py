@@ -135,7 +135,8 @@ def test_asked_anew_the_earlier_revision_stays(project: Project) -> None:
     assert done.trial().status == "FAIL"
     assert "Friends are not addressed so." in judged.stdout
     kept = contents(done.folder() / "revisions" / "1")
-    assert kept == {name: first[name] for name in ("criteria.json", "judge-calls.jsonl", "grading.json", "result.json")}
+    names = ("case.json", "criteria.json", "judge-calls.jsonl", "grading.json", "result.json")
+    assert kept == {name: first[name] for name in names}
     assert criteria(done).revision == 2
 
 
