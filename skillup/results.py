@@ -4,6 +4,7 @@
     SavedTurn     one turn, on disk before the next one starts                      turn-N/turn.json
     TrialRecord   what happened: turns, transcript, workspace changes, failures     record.json
     Criteria      what a model said about the trial's criteria                      criteria.json
+    Evaluated     what an evaluator said about the trial                            evaluation.json
     Grading       what it means: status, reason, every check with evidence          grading.json
     Timing        tokens and time                                                   timing.json
     TrialResult   record and verdict, in the names of the public format             result.json of a trial
@@ -35,8 +36,17 @@ SCHEMA_VERSION: Final[SchemaVersion] = "skillup/1"
 Status = Literal["PASS", "FAIL", "ERROR", "SKIP", "UNCHECKED"]
 TurnStatus = Literal["completed", "timed_out", "limit", "failed", "skipped", "error"]
 CheckState = Literal["met", "not_met", "unknown"]
-UnknownCause = Literal["skip_gate", "not_reached", "incomplete", "unobservable", "judging", "undetermined", "not_asked"]
-CheckRole = Literal["gate", "expect", "success", "failure", "script", "criterion", "graded", "score"]
+UnknownCause = Literal[
+    "skip_gate",
+    "not_reached",
+    "incomplete",
+    "unobservable",
+    "judging",
+    "undetermined",
+    "not_asked",
+    "not_evaluated",
+]
+CheckRole = Literal["gate", "expect", "success", "failure", "script", "evaluator", "criterion", "graded", "score"]
 PartVerdict = Literal["pass", "fail", "skip", "unknown"]
 CriterionVerdict = Literal["met", "not_met", "cannot_determine"]
 Scope = Literal["turn", "conversation", "workspace"]
@@ -283,6 +293,23 @@ class CriterionResult(Value):
     reason: str = ""
     agreement: float | None = None
     samples: tuple[CriterionSample, ...] = ()
+    error: str = ""
+
+
+class Evaluated(Value):
+    """What an evaluator said about a trial: saved once, and from then on evidence like any other.
+
+    Without a `status` the score and the judge's threshold decide, or there is an `error`. `turns` has `turn`, `score`
+    and `reasoning` of each turn, or nothing.
+    """
+
+    schema_version: SchemaVersion = SCHEMA_VERSION
+    evaluator: str
+    config: dict[str, Any] = {}
+    status: Literal["passed", "failed", "not_evaluated"] | None = None
+    score: float | None = None
+    reasoning: str = ""
+    turns: tuple[dict[str, Any], ...] = ()
     error: str = ""
 
 

@@ -19,6 +19,7 @@ from pydantic import BaseModel
 from skillup.results import (
     Agreement,
     Criteria,
+    Evaluated,
     Grading,
     Iterations,
     RunManifest,
@@ -44,6 +45,7 @@ WRITTEN: Mapping[str, type[BaseModel]] = MappingProxyType(
         "result": RunResult,
         "trial-result": TrialResult,
         "criteria": Criteria,
+        "evaluation": Evaluated,
         "grading": Grading,
         "record": TrialRecord,
         "turn": SavedTurn,

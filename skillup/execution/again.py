@@ -10,6 +10,7 @@ from pathlib import Path
 from skillup.errors import Fault, InputError
 from skillup.execution import rundir
 from skillup.execution.criteria import Ask, CriteriaStep
+from skillup.execution.evaluators import evaluator_faults
 from skillup.execution.judges import JudgeChoice, models_of
 from skillup.execution.store import read_model
 from skillup.loading.judgefile import OtherJudge
@@ -70,9 +71,11 @@ def trials_again(run: Path, again: Again, host: Mapping[str, str]) -> tuple[Save
         except InputError as error:
             faults += error.faults
             continue
+        if again.how != "saved":
+            faults += evaluator_faults(new or case, shown(saved))
         models = models if judge is None else {name: ref for name, ref in models.items() if name == judge}
         masker = Masker(ref.api_key for ref in models.values() if ref.api_key)
-        trials.append(SavedTrial(folder, CriteriaStep(again.how, models, clients, masker), new))
+        trials.append(SavedTrial(folder, CriteriaStep(again.how, models, clients, judge, masker), new))
     if faults:
         raise InputError(list(dict.fromkeys(faults)))
     return tuple(trials)

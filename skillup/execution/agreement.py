@@ -7,6 +7,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from skillup.execution.again import SavedTrial
+from skillup.execution.criteria import SAVED
+from skillup.execution.evaluators import evaluate_all
+from skillup.execution.revisions import Revision
 from skillup.execution.store import load_trial
 from skillup.judging.asking import ask, open_sets
 from skillup.judging.evidence import Evidence
@@ -45,7 +48,9 @@ def _attempts(trial: SavedTrial, repeats: int) -> Iterator[TrialAgreement]:
     asked = [said for one in rounds for said in one.values()]
     if not asked:
         return
-    statuses = Counter(judge_all(case, evidence, one).status for one in rounds)
+    folder = records[-1].parent
+    evaluations = evaluate_all(folder, case, evidence, SAVED, Revision(folder))
+    statuses = Counter(judge_all(case, evidence, one, evaluations).status for one in rounds)
     yield TrialAgreement(
         case_id=evidence.record.case_id,
         agent=evidence.record.agent.name,

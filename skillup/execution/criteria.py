@@ -41,12 +41,13 @@ CALLS = "judge-calls.jsonl"
 class CriteriaStep:
     """How the criteria of a trial come by their verdicts. Without a model they are what was saved, or unknown.
 
-    `models` are those of the case's judges by their ids; "" is the only judge's.
+    `models` are those of the case's judges by their ids; "" is the only judge's. `only` one of several is heard anew.
     """
 
     how: Ask = "saved"
     models: Mapping[str, ModelRef] = field(default_factory=dict)
     clients: ModelClients | None = None
+    only: str | None = None
     masker: Masker = field(default_factory=Masker)
 
     def take_all(self, folder: Path, case: Case, evidence: Evidence, before: Revision) -> dict[str, Criteria | None]:

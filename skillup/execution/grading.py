@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from skillup.execution.criteria import SAVED, CriteriaStep, forget_answers
+from skillup.execution.evaluators import evaluate_all
 from skillup.execution.masked import masked
 from skillup.execution.revisions import Revision
 from skillup.execution.store import load_trial, write_json
@@ -46,7 +47,8 @@ def grade(folder: Path, criteria: CriteriaStep = SAVED, other: Case | None = Non
         case, evidence = load_trial(folder)
         forget_answers(folder, asked, case, before)
     said = criteria.take_all(folder, case, evidence, before)
-    return _save(folder, evidence, judge_all(case, evidence, said), before)
+    evaluations = evaluate_all(folder, case, evidence, criteria, before)
+    return _save(folder, evidence, judge_all(case, evidence, said, evaluations), before)
 
 
 def grade_unjudged(folder: Path, failure: Failure) -> TrialResult:

@@ -11,6 +11,7 @@ from skillup.environments.host import instructions_above, trial_base
 from skillup.environments.process import Nursery
 from skillup.errors import Fault, InputError
 from skillup.execution.agents import agents_of, provider_of, settings_of
+from skillup.execution.evaluators import check_evaluators
 from skillup.execution.judges import JudgeChoice, judges_of
 from skillup.execution.obstacles import case_obstacle, credential_obstacle, engine_version, resumes, skill_obstacle
 from skillup.execution.requirements import path_of, unmet
@@ -64,6 +65,7 @@ def make_plan(suites: Sequence[Suite], choices: Choices, host: Mapping[str, str]
         hint = "agents would read it; set SKILLUP_TRIAL_ROOT to a folder without such files above it"
         raise InputError([Fault(str(base), 0, 0, "", f"{above[0]} lies above the trial root", hint)])
     agents_by_suite = agents_of(suites, choices.agents, choices.model, host)
+    check_evaluators(suites)
     judges = judges_of(suites, choices.judge, host)
     probes = _Probes(host, nursery)
     tasks: list[TrialTask] = []

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from skillup.execution.store import write_atomically
 
-_FILES = ("case.json", "criteria.json", "judge-calls.jsonl", "grading.json", "result.json")
-_OF_JUDGES = ("judges/*/criteria.json", "judges/*/judge-calls.jsonl")
+_FILES = ("case.json", "criteria.json", "judge-calls.jsonl", "evaluation.json", "grading.json", "result.json")
+_OF_JUDGES = ("judges/*/criteria.json", "judges/*/judge-calls.jsonl", "judges/*/evaluation.json")
 
 
 class Revision:

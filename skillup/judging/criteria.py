@@ -141,7 +141,7 @@ def judging_of(said: Criteria | None) -> Judging | None:
 
 def reasoning_of(checks: Sequence[Check]) -> str | None:
     """What the judge said about the whole conversation."""
-    scripts = [check.reasoning for check in checks if check.role == "script" and check.reasoning]
+    scripts = [check.reasoning for check in checks if check.role in ("script", "evaluator") and check.reasoning]
     whole = [check for check in checks if check.role == "criterion" and check.turn is None and check.reasoning]
     said = [f"{check.id.removeprefix('judge.criteria.')}: {check.reasoning}" for check in whole]
     return "\n".join((*scripts, *said)) or None

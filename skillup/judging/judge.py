@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from skillup.judging.criteria import criteria_checks, judging_of, reasoning_of, turned_round
 from skillup.judging.describe import describe, describe_expected, describe_gate
+from skillup.judging.evaluators import evaluator_checks
 from skillup.judging.evidence import Evidence
 from skillup.judging.rules import evaluate
 from skillup.judging.scoring import rule_check_id, scored
@@ -17,6 +18,7 @@ from skillup.results import (
     Check,
     CheckRole,
     Criteria,
+    Evaluated,
     Scope,
     Summary,
     TrialRecord,
@@ -28,26 +30,28 @@ from skillup.spec.case import Case, Gate
 from skillup.spec.rules import Rule
 
 
-def judge(case: Case, evidence: Evidence, said: Criteria | None = None) -> Verdict:
+def judge(case: Case, evidence: Evidence, said: Criteria | None = None, evaluation: Evaluated | None = None) -> Verdict:
     """The verdict on one trial. Every check is evaluated and listed, so that denominators are the same in every run.
 
-    `said` is what a model has said about the criteria, None when none was asked.
+    `said` is what a model has said about the criteria, `evaluation` what an evaluator has said; None when none was
+    asked.
     """
     record = evidence.record
     criteria = criteria_checks(case, evidence, said)
-    checks = (*certain_checks(case, evidence), *criteria)
+    asked = (*evaluator_checks(case, evidence, evaluation), *criteria)
+    checks = (*certain_checks(case, evidence), *asked)
     parts = scored(case, case.scoring, evidence, checks) if case.scoring else None
     if parts is not None:
         checks = (*checks, parts.check)
     decision = decide(record.ending, checks, record.failures)
-    score = next((check for check in checks if check.role == "score"), None)
+    score = next((check for check in checks if check.role in ("score", "evaluator")), None)
     return verdict_from(evidence, checks, decision).model_copy(
         update={
             "score": score.score if score else None,
             "scores": parts.parts if parts else (),
-            "pass_threshold": case.judge.threshold if case.judge and score else None,
+            "pass_threshold": case.judge.threshold if case.judge and (score or asked) else None,
             "reasoning": reasoning_of(checks),
-            "partial": any(check.cause == "not_asked" for check in criteria) and decision.code == "partial",
+            "partial": any(check.cause == "not_asked" for check in asked) and decision.code == "partial",
             "judging": judging_of(said),
         }
     )

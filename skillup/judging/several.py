@@ -8,24 +8,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from skillup.judging.criteria import criteria_checks, judging_of, reasoning_of
+from skillup.judging.evaluators import evaluator_checks
 from skillup.judging.evidence import Evidence
 from skillup.judging.judge import judge, own_checks, standing_checks, verdict_from
 from skillup.judging.verdict import Decision, decide
-from skillup.results import Check, Criteria, JudgeVerdict, Verdict
+from skillup.results import Check, Criteria, Evaluated, JudgeVerdict, Verdict
 from skillup.spec.case import Case
 from skillup.spec.judges import Combine, JudgeMember
 
-_ABOUT_THE_SCORE = ("score", "criterion")
-"""Codes of a FAIL that the criteria's score already says."""
+_ABOUT_THE_SCORE = ("score", "criterion", "evaluator")
+"""Codes of a FAIL that the score of the criteria, or the evaluator's, already says."""
+
+_NONE: Mapping[str, Evaluated | None] = MappingProxyType({})
 
 
-def judge_all(case: Case, evidence: Evidence, said: Mapping[str, Criteria | None]) -> Verdict:
-    """The verdict on one trial. `said` is what models have said, by the id of the judge; "" is the only one's."""
+def judge_all(
+    case: Case,
+    evidence: Evidence,
+    said: Mapping[str, Criteria | None],
+    evaluations: Mapping[str, Evaluated | None] = _NONE,
+) -> Verdict:
+    """The verdict on one trial.
+
+    `said` is what models have said, by the id of the judge, and `evaluations` what evaluators have; "" is the only
+    judge's.
+    """
     if not case.judges:
-        return judge(case, evidence, said.get(""))
-    parts = [_part(case, member, evidence, said.get(member.id)) for member in case.judges]
+        return judge(case, evidence, said.get(""), evaluations.get(""))
+    parts = [_part(case, one, evidence, said.get(one.id), evaluations.get(one.id)) for one in case.judges]
     standing = standing_checks(case, evidence)
     checks = (*standing, *(check for part in parts for check in part.checks))
     combined = _combined(case.combine or Combine(), standing, checks, parts, evidence)
@@ -61,15 +74,19 @@ class _Combined:
     threshold: float | None = None
 
 
-def _part(case: Case, member: JudgeMember, evidence: Evidence, said: Criteria | None) -> _Part:
+def _part(
+    case: Case, member: JudgeMember, evidence: Evidence, said: Criteria | None, evaluation: Evaluated | None
+) -> _Part:
     alone = case.judged_by(member)
     criteria = criteria_checks(alone, evidence, said)
-    checks = (*own_checks(alone, evidence), *criteria)
+    asked = (*evaluator_checks(alone, evidence, evaluation), *criteria)
+    checks = (*own_checks(alone, evidence), *asked)
     decision = decide(evidence.record.ending, checks, evidence.record.failures)
-    score = next((check.score for check in criteria if check.role == "score"), None)
-    if decision.status in ("PASS", "FAIL") and (not criteria or decision.status == "FAIL"):
-        by_score = criteria and decision.code in _ABOUT_THE_SCORE
-        score = score if by_score else float(decision.status == "PASS")
+    score = next((check.score for check in asked if check.role in ("score", "evaluator")), None)
+    against = decision.status == "FAIL" and decision.code not in _ABOUT_THE_SCORE
+    if decision.status in ("PASS", "FAIL") and (score is None or against):
+        certain = not criteria or against
+        score = float(decision.status == "PASS") if certain else None
     result = JudgeVerdict(
         id=member.id,
         type=member.type,
@@ -77,7 +94,7 @@ def _part(case: Case, member: JudgeMember, evidence: Evidence, said: Criteria | 
         code=decision.code,
         reason=decision.reason,
         score=score if decision.status in ("PASS", "FAIL") else None,
-        pass_threshold=member.threshold if criteria else None,
+        pass_threshold=member.threshold if asked else None,
         weight=member.weight,
         required=member.required,
         reasoning=reasoning_of(checks),
@@ -89,13 +106,18 @@ def _part(case: Case, member: JudgeMember, evidence: Evidence, said: Criteria | 
 
 
 def _combined(
-    combine: Combine, standing: Sequence[Check], checks: Sequence[Check], parts: Sequence[_Part], evidence: Evidence
+    combine: Combine, standing: Sequence[Check], checks: Sequence[Check], everybody: Sequence[_Part], evidence: Evidence
 ) -> _Combined:
+    parts = [part for part in everybody if part.decision.code != "not_evaluated"]
     ending, failures = evidence.record.ending, evidence.record.failures
     if ending.how in ("error", "unmet"):
         return _Combined(decide(ending, checks, failures))
     before = decide(ending, standing, failures) if standing or ending.how != "completed" else None
     if before is not None and before.status in ("FAIL", "ERROR"):
+        return _Combined(before)
+    if not parts and before is None:
+        return _Combined(_first(everybody, "UNCHECKED") or everybody[0].decision)
+    if not parts and before is not None:
         return _Combined(before)
     broken = _first(parts, "ERROR")
     if broken is not None:
@@ -138,7 +160,8 @@ def _scores(combine: Combine, parts: Sequence[_Part]) -> tuple[float, float]:
         scores = [unknown if part.result.score is None else part.result.score for part in parts]
         if combine.by == "mean":
             weights = [part.member.weight for part in parts]
-            ends.append(sum(w * s for w, s in zip(weights, scores, strict=True)) / sum(weights))
+            total = sum(w * s for w, s in zip(weights, scores, strict=True))
+            ends.append(total / sum(weights) if sum(weights) else unknown)
         else:
             ends.append(min(scores))
     return round(ends[0], 9), round(ends[1], 9)

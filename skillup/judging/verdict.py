@@ -23,6 +23,13 @@ _HINTS = {
     "unobservable": "check the answer or the workspace instead, or choose an engine that shows it",
 }
 
+_HINTS_BY_ROLE = {
+    "criterion": _ASK_AGAIN,
+    "score": _ASK_AGAIN,
+    "evaluator": "`skillup judge RUN --ask missing` runs the evaluator again; no agent is started",
+    "script": _RUN_AGAIN,
+}
+
 
 @dataclass(frozen=True)
 class Decision:
@@ -116,7 +123,9 @@ def _undecided(kind: Literal["judge", "unobservable"], checks: Sequence[Check]) 
         phase="judging",
         message=message,
         turn=turn if isinstance(turn, int) else None,
-        hint={"criterion": _ASK_AGAIN, "score": _ASK_AGAIN, "script": _RUN_AGAIN}.get(checks[0].role, _HINTS[kind]),
+        hint={"criterion": _ASK_AGAIN, "score": _ASK_AGAIN, "evaluator": _ASK_AGAIN, "script": _RUN_AGAIN}.get(
+            checks[0].role, _HINTS[kind]
+        ),
     )
     return Decision("ERROR", kind, message, failure)
 
@@ -131,10 +140,10 @@ def _skipped(ending: Ending, unknown: Sequence[Check]) -> Decision | None:
 
 def _partial(checks: Sequence[Check]) -> Decision | None:
     """Criteria that nobody was asked about: what else there is holds, and that is not all that the case asks."""
-    missing = [check for check in checks if check.cause == "not_asked" and check.role == "criterion"]
+    missing = [check for check in checks if check.cause == "not_asked" and check.role in ("criterion", "evaluator")]
     if not missing:
         return None
-    others = [check for check in checks if check.role not in ("criterion", "score")]
+    others = [check for check in checks if check.role not in ("criterion", "score", "evaluator")]
     held = f"{_count(len(others), 'other check')} held; " if others else ""
     what = "criterion was" if len(missing) == 1 else "criteria were"
     return Decision("UNCHECKED", "partial", f"{held}{len(missing)} {what} not judged")
@@ -144,7 +153,9 @@ def _held(checks: Sequence[Check]) -> Decision:
     """Everything that was required was checked and held; or nothing was to be checked."""
     if not checks:
         return Decision("UNCHECKED", "unchecked", "the case says `judge: {type: none}`: nothing was checked")
-    listed = [check for check in checks if check.role != "score"]
+    listed = [check for check in checks if check.role != "score" and check.cause != "not_evaluated"]
+    if not listed:
+        return Decision("UNCHECKED", "not_evaluated", checks[0].evidence)
     unknown = [check for check in listed if check.state == "unknown"]
     if len(unknown) == len(listed):
         return _undecided("unobservable", unknown)

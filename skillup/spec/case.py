@@ -218,5 +218,7 @@ class Case(Spec):
     @property
     def checks_nothing(self) -> bool:
         """Whether no gate, expectation, rule, criterion or script could ever say no."""
-        asked = self.all_rules or self.judge_scripts or any(judge.criteria for judge in self.all_judges)
+        asked = (
+            self.all_rules or self.judge_scripts or any(judge.criteria or judge.evaluator for judge in self.all_judges)
+        )
         return not asked and not any(turn.post_condition for turn in self.turns)

@@ -129,12 +129,13 @@ class Judge(Spec):
 
     Any `failure` rule that matches is FAIL, every `success` rule must hold. With `agent_judge` or `rubric` a model
     judges `criteria` besides, and their weighted mean must reach `pass_threshold`; with `script` a program of the
-    suite says yes or no. With `scoring` the score of the conversation's parts must reach `pass_threshold`.
+    suite says yes or no, with `evaluator` a function or class in Python, given `config`. With `scoring` the score of
+    the conversation's parts must reach `pass_threshold`.
     """
 
     later = frozenset({"engine"})
 
-    type: Literal["rule_based", "agent_judge", "rubric", "script", "none"]
+    type: Literal["rule_based", "agent_judge", "rubric", "script", "evaluator", "none"]
     success: tuple[RuleItem, ...] = ()
     failure: tuple[RuleItem, ...] = ()
     criteria: tuple[Criterion, ...] = ()
@@ -146,6 +147,8 @@ class Judge(Spec):
     context: JudgeContext = JudgeContext()
     skills: tuple[JudgeSkill, ...] = ()
     script_path: ScriptFile | None = None
+    evaluator: Words | None = None
+    config: dict[str, Any] = {}
 
     @property
     def script_seconds(self) -> float:
@@ -224,8 +227,16 @@ class Judge(Spec):
         if self.script_path is not None and not runs:
             hint = "use type: script"
             raise fault_at(f"`script_path` says nothing to a judge of type {self.type}", "script_path", hint=hint)
-        of_models = _OF_MODELS - ({"timeout_seconds"} if runs else set())
-        given = sorted(self.model_fields_set & (of_models - ({"pass_threshold"} if self.scoring else set())))
+        if self.type == "evaluator" and self.evaluator is None:
+            raise fault_at(
+                "a judge of type evaluator without an evaluator", hint="give `evaluator`: NAME or MODULE:NAME"
+            )
+        for key in ("evaluator", "config"):
+            if key in self.model_fields_set and self.type != "evaluator":
+                raise fault_at(f"`{key}` says nothing to a judge of type {self.type}", key, hint="use type: evaluator")
+        others = {"script": {"timeout_seconds"}, "evaluator": {"pass_threshold"}}.get(self.type, set())
+        others = others | ({"pass_threshold"} if self.scoring else set())
+        given = sorted(self.model_fields_set & (_OF_MODELS - others))
         if given and not asks:
             hint = "use type: agent_judge, or type: rubric"
             raise fault_at(f"`{given[0]}` says nothing to a judge of type {self.type}", given[0], hint=hint)
