@@ -191,13 +191,12 @@ class AgentIdentity(Value):
     source: str
 
 
-class CommandRecord(Value):
-    """What a command of a rule did on a copy of the last workspace; `problem` says why it could not be run.
+class Executed(Value):
+    """What a program did on a copy of the last workspace; `problem` says why that is worth nothing.
 
-    `output` is both streams together, without its middle when it is long (`cut`). `duration_ms` includes the copying.
+    `output` is what it printed, without its middle when it is long (`cut`). `duration_ms` includes the copying.
     """
 
-    run: str
     timeout_seconds: float
     exit_code: int | None = None
     signal: int | None = None
@@ -208,24 +207,18 @@ class CommandRecord(Value):
     problem: str = ""
 
 
-class ScriptRecord(Value):
-    """What a judge's script said, run on a copy of the last workspace; `problem` says why that is worth nothing.
+class CommandRecord(Executed):
+    """What the command of a rule did; `output` is both of its streams together."""
 
-    `output` is what it wrote to stdout, its rationale, `errors` to stderr; without their middles when they are long
-    (`cut`). `sha256` is that of the script. `duration_ms` includes the copying.
-    """
+    run: str
+
+
+class ScriptRecord(Executed):
+    """What a judge's script said: `output` on stdout, its rationale, `errors` on stderr. `sha256` is the script's."""
 
     path: str
     sha256: str | None
-    timeout_seconds: float
-    exit_code: int | None = None
-    signal: int | None = None
-    timed_out: bool = False
-    output: str = ""
     errors: str = ""
-    cut: bool = False
-    duration_ms: int = 0
-    problem: str = ""
 
 
 class TrialRecord(Value):

@@ -1,23 +1,21 @@
 """The scripts of judges: run when the conversation has ended, each on a copy of the workspace of its own.
 
-The agent is gone by then. A script is copied out of the suite only now, and only when it is still what it was when the
-case was loaded. What happened comes to it by files, masked, and what it says is saved with the trial.
+A script is copied out of the suite only now, and only when it is still what it was when the case was loaded. What
+happened comes to it by files, masked, and what it says is saved with the trial.
 """
 
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from skillup.environments.copying import copy_workspace
-from skillup.environments.host import TrialRoot, child_variables, open_trial_root
-from skillup.environments.process import Command, Ended, ProcessError
-from skillup.errors import Cancelled, TrialError
-from skillup.execution.commands import both_ends
+from skillup.environments.host import TrialRoot, child_variables
+from skillup.environments.process import Command
+from skillup.execution.copies import run_on_copy
 from skillup.execution.masked import masked
 from skillup.execution.store import write_atomically, write_json
 from skillup.execution.task import Services, TrialTask
@@ -72,23 +70,16 @@ def run_scripts(
 
 
 def _run(script: ScriptFile, seconds: float, trial: _Trial) -> ScriptRecord:
-    clock = time.monotonic()
     source = trial.task.suite_root / script.path
     record = ScriptRecord(path=script.path, sha256=script.sha256, timeout_seconds=seconds)
     data = _unchanged(source, script.sha256)
     if data is None:
         return record.model_copy(update={"problem": f"{script.path} has changed since the case was loaded"})
-    try:
-        with open_trial_root(trial.task.trial_base) as root:
-            left_out = copy_workspace(trial.workspace, root.workspace)
-            if left_out:
-                return record.model_copy(update={"problem": f"the workspace cannot be copied whole: {left_out[0]}"})
-            record = _ran(record, _command(data, source.name, trial, root), trial.services, root)
-    except (TrialError, ProcessError, OSError) as error:
-        record = record.model_copy(update={"problem": f"the script could not be run: {error}"})
+    command = partial(_command, data, source.name, trial)
+    record = run_on_copy(record, command, trial.task, trial.services, trial.workspace)
     if _unchanged(source, script.sha256) is None and not record.problem:
         record = record.model_copy(update={"problem": f"{script.path} was changed while it ran"})
-    return record.model_copy(update={"duration_ms": round((time.monotonic() - clock) * 1000)})
+    return record
 
 
 def _unchanged(source: Path, sha256: str | None) -> bytes | None:
@@ -113,28 +104,3 @@ def _command(data: bytes, name: str, trial: _Trial, root: TrialRoot) -> Command:
     own |= {} if trial.exit_code is None else {"EVAL_EXIT_CODE": str(trial.exit_code)}
     variables = child_variables(trial.services.host, root, trial.task.environment.env, own)
     return Command((*(starter(data, name) or ()), str(program), str(talk), str(last)), variables, root.workspace)
-
-
-def _ran(record: ScriptRecord, command: Command, services: Services, root: TrialRoot) -> ScriptRecord:
-    out, err = root.scratch / "stdout", root.scratch / "stderr"
-    ended: Ended = services.nursery.run(
-        command,
-        stdout=out,
-        stderr=err,
-        deadline_seconds=record.timeout_seconds,
-        cancelled=services.cancelled,
-    )
-    if ended.how == "cancelled":
-        raise Cancelled
-    output, cut_output = both_ends(out)
-    errors, cut_errors = both_ends(err)
-    return record.model_copy(
-        update={
-            "exit_code": ended.exit_code,
-            "signal": ended.signal,
-            "timed_out": ended.how == "deadline",
-            "output": output,
-            "errors": errors,
-            "cut": cut_output or cut_errors,
-        }
-    )

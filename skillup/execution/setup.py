@@ -21,7 +21,6 @@ from skillup.environments.workspace import (
     set_up,
     write_files,
 )
-from skillup.errors import Cancelled
 from skillup.execution.agents import host_home
 from skillup.execution.task import Services, TrialTask
 
@@ -85,11 +84,7 @@ def engine_home(task: TrialTask, engine: Engine, root: TrialRoot) -> Path:
 def _runner(services: Services, root: TrialRoot) -> Run:
     def run(command: Command, seconds: float) -> tuple[Ended, str]:
         output = root.scratch / "setup.log"
-        ended = services.nursery.run(
-            command, stdout=output, stderr=output, deadline_seconds=seconds, cancelled=services.cancelled
-        )
-        if ended.how == "cancelled":
-            raise Cancelled
+        ended = services.run(command, stdout=output, stderr=output, seconds=seconds)
         with output.open("rb") as file:
             file.seek(max(0, output.stat().st_size - _TAIL_BYTES))
             return ended, file.read().decode("utf-8", errors="replace").strip()

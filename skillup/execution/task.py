@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from skillup.environments.process import Nursery
+from skillup.environments.process import Command, Ended, Nursery
 from skillup.errors import Cancelled
 from skillup.execution.single_shot import joined
 from skillup.modelclient.client import ModelRef
@@ -114,3 +114,17 @@ class Services:
         """
         if self.cancelled.wait(seconds):
             raise Cancelled
+
+    def run(self, command: Command, *, stdout: Path, stderr: Path, seconds: float) -> Ended:
+        """Runs a command to its end, at most `seconds` long; its output goes to the files, which may be one.
+
+        Raises:
+            Cancelled: the user stopped the run.
+            ProcessError: it could not be started, or its end is unknown.
+        """
+        ended = self.nursery.run(
+            command, stdout=stdout, stderr=stderr, deadline_seconds=seconds, cancelled=self.cancelled
+        )
+        if ended.how == "cancelled":
+            raise Cancelled
+        return ended

@@ -82,7 +82,7 @@ def test_an_exit_code_of_its_own_is_fail_with_what_it_said(project: Project, cod
         ("sleep 4712 & sleep 4712", ", timeout_seconds: 1", "did not end within 1 s"),
         ("kill -SEGV $$", "", "ended by signal 11"),
         ("no-such-program", "", "ended with 127, which is no answer"),
-        ("#!/nowhere/python", "", "the script could not be run"),
+        ("#!/nowhere/python", "", "it could not be run"),
         ("exit 126", "", "ended with 126, which is no answer"),
     ],
 )
