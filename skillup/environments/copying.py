@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from skillup.environments.untrusted import FOLDER_FLAGS, open_regular
 from skillup.masking import Masker
 
 FILE_LIMIT = 64 * 1024 * 1024
@@ -30,9 +31,6 @@ MAX_NAMED = 1_000
 _DISK_FAULTS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
 """What can only be the run directory's own trouble; every other fault is an entry that cannot be copied."""
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
-
 
 def copy_workspace(workspace: Path, target: Path) -> tuple[str, ...]:
     """Copies a workspace as it is, permissions and all, but for pipes, sockets and devices; what else is missing.
@@ -43,7 +41,7 @@ def copy_workspace(workspace: Path, target: Path) -> tuple[str, ...]:
         OSError: there is no workspace any more, or the copy cannot be written.
     """
     copy = _ExactCopy(workspace, target)
-    descriptor = os.open(workspace, _FOLDER)
+    descriptor = os.open(workspace, FOLDER_FLAGS)
     try:
         copy.folder(descriptor, target, "")
     finally:
@@ -71,7 +69,7 @@ class Copy:
     def begin(self, workspace: Path, target: Path) -> bool:
         """Copies the workspace; False when there is none any more."""
         try:
-            descriptor = os.open(workspace, _FOLDER)
+            descriptor = os.open(workspace, FOLDER_FLAGS)
         except OSError as error:
             self.left_out.append(f". ({'it is a link now' if workspace.is_symlink() else error.strerror})")
             return False
@@ -117,13 +115,13 @@ class Copy:
         elif stat.S_ISDIR(status.st_mode):
             if path.count("/") >= MAX_DEPTH:
                 return f"more than {MAX_DEPTH} folders deep"
-            with _opened(name, _FOLDER, source) as folder:
+            with _opened_folder(name, source) as folder:
                 self.folder(folder, target, f"{path}/")
             self.permit(target, status.st_mode)
         elif stat.S_ISREG(status.st_mode):
             if status.st_size > min(FILE_LIMIT, self.bytes):
                 return f"{status.st_size} bytes"
-            with _opened(name, _FILE, source) as descriptor, os.fdopen(os.dup(descriptor), "rb") as file:
+            with open_regular(name, folder=source) as file:
                 content = self.data(file.read(FILE_LIMIT))
             self.bytes -= len(content)
             self.write(target, content)
@@ -182,8 +180,8 @@ class _ExactCopy(Copy):
 
 
 @contextmanager
-def _opened(name: str, flags: int, parent: int) -> Iterator[int]:
-    descriptor = os.open(name, flags, dir_fd=parent)
+def _opened_folder(name: str, parent: int) -> Iterator[int]:
+    descriptor = os.open(name, FOLDER_FLAGS, dir_fd=parent)
     try:
         yield descriptor
     finally:

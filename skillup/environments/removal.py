@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+from skillup.environments.untrusted import FOLDER_FLAGS
+
 _NAMED = getattr(os, "O_PATH", 0) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -72,7 +73,7 @@ def _empty(root: int, folder: int, name: str) -> None:
 
 @contextmanager
 def _opened(name: str, parent: int | None) -> Iterator[int]:
-    descriptor = os.open(name, _FOLDER, dir_fd=parent)
+    descriptor = os.open(name, FOLDER_FLAGS, dir_fd=parent)
     try:
         yield descriptor
     finally:

@@ -25,12 +25,13 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
+from skillup.environments.untrusted import FILE_FLAGS, FOLDER_FLAGS
+
 HASH_LIMIT = 64 * 1024 * 1024  # larger files are seen by size and time alone: hashing 2 GB takes seconds a turn
 TEXT_LIMIT = 256 * 1024  # contents up to this size are handed out for diffs; more is not read by anyone
 MAX_ENTRIES = 200_000  # a runaway program's millions of files must not fill our memory; 50,000 take 0.5 s
 MAX_DEPTH = 200  # one descriptor is open per level, and a process has 1,024
 CLOCK_TICK_NS = 20_000_000  # file times are as coarse as the kernel's tick, 1 to 10 ms; twice that for safety
-OPEN_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 CONTEXT_LINES = 3  # as every diff tool shows
 MAX_DIFF_LINE = 500  # characters of a line shown in a diff; minified files have lines of megabytes
 
@@ -112,7 +113,7 @@ def take(
         scan = _Scan(previous, keep, wanted=wanted, text_limit=text_limit, max_entries=max_entries)
         taken_at_ns = time.time_ns()
         try:
-            fd = os.open(root, OPEN_FLAGS | os.O_DIRECTORY)
+            fd = os.open(root, FOLDER_FLAGS)
             try:
                 scan.folder(fd, "", 0)
             finally:
@@ -191,7 +192,7 @@ class _Scan:
         if depth > MAX_DEPTH:
             return "unreadable"
         try:
-            fd = os.open(name, OPEN_FLAGS | os.O_DIRECTORY, dir_fd=parent)
+            fd = os.open(name, FOLDER_FLAGS, dir_fd=parent)
         except OSError:
             return "unreadable"
         try:
@@ -253,7 +254,7 @@ def _stat_key(status: os.stat_result) -> tuple[int, ...]:
 
 def _read(folder: int, name: str) -> tuple[os.stat_result, bytes | None]:
     """Status and content of a regular file; no content when it is, or grows, over the limit. Raises: OSError."""
-    handle = os.open(name, OPEN_FLAGS, dir_fd=folder)
+    handle = os.open(name, FILE_FLAGS, dir_fd=folder)
     try:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):

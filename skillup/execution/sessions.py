@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -11,7 +10,7 @@ from pathlib import Path
 
 from skillup.engines.base import Engine
 from skillup.environments.locks import FolderBusyError, hold_folder
-from skillup.environments.snapshot import OPEN_FLAGS
+from skillup.environments.untrusted import open_regular
 from skillup.errors import TrialError
 from skillup.execution.task import Services, TrialTask
 from skillup.execution.turn import TurnOutcome
@@ -69,13 +68,10 @@ def _lines_of(path: Path) -> list[bytes]:
     """The lines of a file that the agent may have put there: neither through a link nor waiting at a pipe.
 
     Raises:
-        OSError: it cannot be read, is no file, or is too large.
+        OSError: it cannot be read, is no regular file, or is too large.
     """
-    with open(path, "rb", opener=lambda name, _: os.open(name, OPEN_FLAGS)) as file:
-        status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError("it is no file any more")
-        if status.st_size > MAX_SESSION_BYTES:
+    with open_regular(path) as file:
+        if os.fstat(file.fileno()).st_size > MAX_SESSION_BYTES:
             raise OSError(f"it is larger than {MAX_SESSION_BYTES >> 20} MiB")
         return file.read(MAX_SESSION_BYTES).splitlines()
 

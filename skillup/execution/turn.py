@@ -6,7 +6,6 @@ The same for every engine. What comes out is data; only what makes the trial imp
 from __future__ import annotations
 
 import os
-import stat
 import threading
 import time
 from collections.abc import Mapping
@@ -22,6 +21,7 @@ from skillup.environments.process import (
     ProcessError,
     Running,
 )
+from skillup.environments.untrusted import open_regular
 from skillup.errors import Cancelled, TrialError
 from skillup.execution.stream import TurnStream
 
@@ -238,15 +238,11 @@ def _end_of(path: Path) -> str:
     Nothing when the agent has put something else in the file's place.
     """
     try:
-        # Neither through a link nor waiting at a pipe: the path lies within the agent's reach.
-        opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+        file = open_regular(path)
     except OSError:
         return ""
-    with os.fdopen(opened, "rb") as file:
-        status = os.fstat(opened)
-        if not stat.S_ISREG(status.st_mode):
-            return ""
-        before = max(0, status.st_size - _TAIL_BYTES)
+    with file:
+        before = max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES)
         file.seek(before)
         end = file.read().decode("utf-8", errors="replace").strip()
     whole = end.partition("\n")[2] if before else end

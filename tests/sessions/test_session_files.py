@@ -29,7 +29,7 @@ BESIDE = 'cd "$CLAUDE_CONFIG_DIR"/projects && mkdir other && {make} other/"$(bas
 @pytest.mark.parametrize(
     ("make", "why"),
     [
-        ("mkfifo", "it is no file any more"),
+        ("mkfifo", "no regular file any more"),
         ("mkdir", os.strerror(errno.EISDIR)),
         ("ln -s /dev/zero", os.strerror(errno.ELOOP)),
         ("truncate -s 300G", "it is larger than 128 MiB"),
