@@ -17,7 +17,6 @@ from typing import Any, Protocol
 from pydantic import BaseModel
 
 from skillup.errors import ErrorKind
-from skillup.errors import kind_of_status as kind_of_status  # noqa: PLC0414 - engines find it here
 from skillup.spec.mocks import HistoryMessage
 from skillup.transcript import Basis, CallStatus, Usage
 

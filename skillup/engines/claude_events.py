@@ -26,10 +26,9 @@ from skillup.engines.base import (
     Waiting,
     Working,
     inside_workspace,
-    kind_of_status,
 )
 from skillup.engines.lines import parse_object
-from skillup.errors import ErrorKind
+from skillup.errors import ErrorKind, kind_of_status
 from skillup.transcript import Usage
 
 _KINDS: dict[str, ErrorKind] = {

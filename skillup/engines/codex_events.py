@@ -30,10 +30,9 @@ from skillup.engines.base import (
     Thought,
     Working,
     inside_workspace,
-    kind_of_status,
 )
 from skillup.engines.lines import parse_object
-from skillup.errors import ErrorKind
+from skillup.errors import ErrorKind, kind_of_status
 from skillup.transcript import CallStatus, Usage
 
 _RETRY = re.compile(r"Reconnecting\.\.\.(?: (\d+)/\d+)?(?: \((.*)\))?", re.DOTALL)
