@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -35,6 +35,7 @@ from skillup.spec.agent import AgentProfile
 from skillup.spec.agentv import AgentVFile
 from skillup.spec.case import Case
 from skillup.spec.dataset import Task
+from skillup.spec.jsonschemas import parts_of
 from skillup.spec.suite import SuiteFile
 
 Schema = dict[str, Any]
@@ -125,7 +126,7 @@ def schemas() -> dict[str, str]:
 
 def _written(model: type[BaseModel]) -> Schema:
     schema = model.model_json_schema(mode="serialization")
-    for part in _parts(schema):
+    for part in parts_of(schema):
         _tidy(part)
         if part.get("additionalProperties") is False:
             del part["additionalProperties"]
@@ -134,7 +135,7 @@ def _written(model: type[BaseModel]) -> Schema:
 
 def _read(model: type[BaseModel]) -> Schema:
     schema = model.model_json_schema(mode="validation")
-    for part in list(_parts(schema)):
+    for part in list(parts_of(schema)):
         _tidy(part)
         for name, field in part.get("properties", {}).items():
             _as_written(name, field)
@@ -150,17 +151,6 @@ def _read(model: type[BaseModel]) -> Schema:
     if model is Case:
         schema["required"].remove("id")  # the file's name
     return schema
-
-
-def _parts(schema: Any) -> Iterator[Schema]:
-    """Every mapping of a schema, the outermost first."""
-    if isinstance(schema, dict):
-        yield schema
-        for inner in schema.values():
-            yield from _parts(inner)
-    elif isinstance(schema, list):
-        for inner in schema:
-            yield from _parts(inner)
 
 
 def _tidy(part: Schema) -> None:

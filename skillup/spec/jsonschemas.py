@@ -52,7 +52,7 @@ def checked_schema(schema: dict[str, Any]) -> dict[str, Any]:
     """
     if not schema:
         raise fault_at("an empty schema accepts everything", hint="say what the data must look like")
-    for part in _parts(schema):
+    for part in parts_of(schema):
         _check_part(part)
     draft = schema.get("$schema", "")
     named = bool(draft) and isinstance(draft, str)
@@ -66,7 +66,7 @@ def checked_schema(schema: dict[str, Any]) -> dict[str, Any]:
     except SchemaError as error:
         raise fault_at(f"not a valid JSON Schema: {error.json_path}: {error.message}") from None
     try:
-        for reference in (part["$ref"] for part in _parts(schema) if isinstance(part.get("$ref"), str)):
+        for reference in (part["$ref"] for part in parts_of(schema) if isinstance(part.get("$ref"), str)):
             _validator_of(schema)._resolver.lookup(reference)  # noqa: SLF001 - the library has no other way to ask
         list(_validator_of(schema).iter_errors(None))
     except Unresolvable as error:
@@ -94,15 +94,15 @@ def _check_part(part: Mapping[str, Any]) -> None:
             raise fault_at(f"{quoted(pattern)} in the schema is {error}") from None
 
 
-def _parts(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Every mapping of a schema."""
+def parts_of(value: Any) -> Iterator[dict[str, Any]]:
+    """Every mapping of a JSON Schema, the outermost first."""
     if isinstance(value, dict):
         yield value
         for inner in value.values():
-            yield from _parts(inner)
+            yield from parts_of(inner)
     elif isinstance(value, list):
         for inner in value:
-            yield from _parts(inner)
+            yield from parts_of(inner)
 
 
 def _pattern(validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[ValidationError]:

@@ -198,18 +198,8 @@ class Judge(Spec):
                     item.name,
                     hint=hint,
                 )
-            printed = (rule.output, rule.output_matches) if isinstance(rule, CommandHolds) else ()
-            if any(wanted is not None and wanted.not_ for wanted in printed):
-                hint = "to forbid texts write `any` there; to require that they are absent write a success rule"
-                raise fault_at(
-                    "`not` in a failure rule would match when the texts are absent",
-                    "failure",
-                    index,
-                    item.name,
-                    hint=hint,
-                )
-            if isinstance(rule, (OutputContains, OutputMatches, FileContains, FileMatches)) and rule.not_:
-                hint = f"to forbid texts write {rule.kind}: {{any: […]}}; to require them write a success rule"
+            hint = _hint_against_not(rule)
+            if hint:
                 raise fault_at(
                     "`not` in a failure rule would match when the texts are absent",
                     "failure",
@@ -247,6 +237,16 @@ class Judge(Spec):
         refuse_useless(self.criteria)
         if self.scoring is not None:
             _check_graded(self.scoring, self.criteria)
+
+
+def _hint_against_not(rule: Rule) -> str:
+    """What to write instead of `not` in a failure rule; empty where the rule has none."""
+    printed = (rule.output, rule.output_matches) if isinstance(rule, CommandHolds) else ()
+    if any(wanted is not None and wanted.not_ for wanted in printed):
+        return "to forbid texts write `any` there; to require that they are absent write a success rule"
+    if isinstance(rule, (OutputContains, OutputMatches, FileContains, FileMatches)) and rule.not_:
+        return f"to forbid texts write {rule.kind}: {{any: […]}}; to require them write a success rule"
+    return ""
 
 
 def _check_graded(scoring: Scoring, criteria: tuple[Criterion, ...]) -> None:
