@@ -173,6 +173,16 @@ class Ending(Value):
     on_limit: Literal["fail", "judge"] = "fail"
     reason: str = ""
 
+    @property
+    def by_skip(self) -> bool:
+        """Whether the case itself wanted the rest to be skipped."""
+        return self.how in ("gate_skipped", "capture_skipped")
+
+    @property
+    def whole(self) -> bool:
+        """Whether there is a conversation that can be judged as a whole: neither skipped, nor broken, nor refused."""
+        return not self.by_skip and self.how not in ("error", "unmet")
+
 
 class AgentIdentity(Value):
     """What played the agent: enough to compare two runs field by field. `home` is the folder that its trials shared."""

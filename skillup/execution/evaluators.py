@@ -18,7 +18,7 @@ from skillup.execution.criteria import SAVED, CriteriaStep
 from skillup.execution.masked import masked
 from skillup.execution.revisions import Revision
 from skillup.execution.store import read_model, write_atomically, write_json
-from skillup.judging.evaluators import Evaluation, complaint, unheard
+from skillup.judging.evaluators import Evaluation, complaint
 from skillup.judging.evidence import Evidence
 from skillup.loading.paths import shown
 from skillup.loading.spelling import closest
@@ -111,7 +111,7 @@ def _evaluated(folder: Path, case: Case, evidence: Evidence, step: CriteriaStep,
     if saved is not None and (saved.evaluator, saved.config) != (judge.evaluator, masked(judge.config, masker)):
         saved = None
     wanted = how in ("all", "rest") or (how == "missing" and (saved is None or bool(saved.error)))
-    if not wanted or unheard(evidence) is not None:
+    if not wanted or evidence.missing() is not None:
         return saved
     said, trace = _run(judge, case, evidence)
     before.keep()

@@ -24,9 +24,6 @@ from skillup.masking import Masker
 from skillup.results import SCHEMA_VERSION, Ending, ScriptRecord, TurnRecord
 from skillup.spec.script_judge import ScriptFile, starter
 
-_NOTHING_TO_JUDGE = ("error", "unmet", "gate_skipped", "capture_skipped")
-"""Endings after which there is no whole conversation."""
-
 
 @dataclass(frozen=True)
 class _Trial:
@@ -55,7 +52,7 @@ def run_scripts(
         Cancelled: the user stopped the run.
     """
     wanted = dict.fromkeys(task.case.judge_scripts)
-    if not wanted or ending.how in _NOTHING_TO_JUDGE:
+    if not wanted or not ending.whole:
         return ()
     ran = [turn for turn in turns if took_place(turn)]
     conversation = {

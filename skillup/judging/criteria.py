@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
 
 from skillup.judging.describe import MAX_TEXT
 from skillup.judging.evidence import Evidence
@@ -49,8 +48,8 @@ def absent(criterion: Criterion, evidence: Evidence) -> Outcome | None:
     """
     if criterion.turn is not None:
         return None if evidence.turn(criterion.turn) else evidence.absent(criterion.turn)
-    if evidence.record.ending.how in ("gate_skipped", "capture_skipped"):
-        return Outcome("unknown", f"the conversation was ended: {evidence.record.ending.reason}", "skip_gate")
+    if evidence.record.ending.by_skip:
+        return evidence.missing()
     return None if evidence.turns else evidence.absent(1)
 
 
@@ -87,28 +86,39 @@ def _outcome(result: CriterionResult | None) -> Outcome:
 def _score(criteria: Sequence[Criterion], checks: Sequence[Check], threshold: float) -> Check:
     """Whether the weighted mean reaches the threshold, as far as it is certain: what is unknown could be 0 or 1."""
     low, high = score_range(criteria, checks)
-    unknown = sorted((check for check in checks if check.score is None), key=lambda check: check.cause != "judging")
-    state: Literal["met", "not_met", "unknown"] = "unknown"
+    value = f"{low:.2f}" if low == high else f"{low:.2f} to {high:.2f}"
+    missed = [_id(check) for check in checks if check.score is not None and check.score < 1]
+    below = f"; below 1: {', '.join(missed)}" if missed else ""
+    unknown = [(check, _id(check)) for check in checks if check.score is None]
+    return score_check("criteria", threshold, (low, high), f"{value}{below}", unknown)
+
+
+def _id(check: Check) -> str:
+    return check.id.removeprefix("judge.criteria.")
+
+
+def score_check(
+    whose: str, threshold: float, ends: tuple[float, float], shown: str, unknown: Sequence[tuple[Check, str]]
+) -> Check:
+    """Whether a score between two ends reaches the threshold, as far as it is certain.
+
+    `unknown` are the checks that leave it open, each with what it is called.
+    """
+    low, high = ends
+    state: CheckState = "unknown"
     if low >= threshold:
         state = "met"
     elif high < threshold:
         state = "not_met"
-    value = f"{low:.2f}" if low == high else f"{low:.2f} to {high:.2f}"
-    missed = [
-        check.id.removeprefix("judge.criteria.") for check in checks if check.score is not None and check.score < 1
-    ]
-    below = f"; below 1: {', '.join(missed)}" if missed else ""
-    open_ones = (
-        f"; not known: {unknown[0].id.removeprefix('judge.criteria.')}: {unknown[0].evidence}" if unknown else ""
-    )
-    cause = unknown[0].cause if unknown and state == "unknown" else None
+    ordered = sorted(unknown, key=lambda pair: pair[0].cause != "judging")
+    first = f"; not known: {ordered[0][1]}: {ordered[0][0].evidence}" if ordered else ""
     return Check(
         id="judge.score",
         role="score",
-        text=f"the score of the criteria is at least {threshold:g}",
+        text=f"the score of the {whose} is at least {threshold:g}",
         state=state,
-        evidence=bounded(f"{value}{below}{open_ones}"),
-        cause=cause,
+        evidence=bounded(f"{shown}{first}"),
+        cause=ordered[0][0].cause if ordered and state == "unknown" else None,
         scope="conversation",
         score=low if low == high else None,
     )

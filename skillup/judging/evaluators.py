@@ -71,18 +71,8 @@ def evaluator_checks(case: Case, evidence: Evidence, said: Evaluated | None) -> 
     return (check,)
 
 
-def unheard(evidence: Evidence) -> Outcome | None:
-    """Why there is no whole conversation to evaluate; None when there is."""
-    ending = evidence.record.ending
-    if ending.how in ("gate_skipped", "capture_skipped"):
-        return Outcome("unknown", f"the conversation was ended: {ending.reason}", "skip_gate")
-    if ending.how in ("error", "unmet") or not evidence.turns:
-        return Outcome("unknown", f"nothing was evaluated: {ending.reason or 'no turn took place'}", "not_reached")
-    return None
-
-
 def _outcome(said: Evaluated | None, evidence: Evidence, threshold: float) -> Outcome:
-    missing = unheard(evidence)
+    missing = evidence.missing()
     if missing is not None:
         return missing
     if said is None:

@@ -55,10 +55,19 @@ class Evidence:
             return (turn,) if turn else self.absent(number)
         return self.turns or self.absent(1)
 
+    def missing(self) -> Outcome | None:
+        """Why there is no whole conversation to judge; None when there is."""
+        ending = self.record.ending
+        if ending.by_skip:
+            return Outcome("unknown", f"the conversation was ended: {ending.reason}", "skip_gate")
+        if not ending.whole or not self.turns:
+            return Outcome("unknown", f"nothing was judged: {ending.reason or 'no turn took place'}", "not_reached")
+        return None
+
     def absent(self, number: int) -> Outcome:
         """Why a turn cannot be judged: it did not take place."""
         ending = self.record.ending
-        if ending.how in ("gate_skipped", "capture_skipped"):
+        if ending.by_skip:
             return Outcome("unknown", f"turn {number} was skipped: {ending.reason}", "skip_gate")
         why = ending.reason or "the conversation ended before"
         return Outcome("unknown", f"turn {number} did not take place: {why}", "not_reached")

@@ -104,7 +104,7 @@ def _gate(number: int, gate: Gate, done: TurnRecord | None, record: TrialRecord)
     asked = done.gate if done else None
     cause: UnknownCause | None = None
     if asked is None:
-        cause = "skip_gate" if record.ending.how in ("gate_skipped", "capture_skipped") else "not_reached"
+        cause = "skip_gate" if record.ending.by_skip else "not_reached"
     elif asked.state == "not_met" and gate.on_fail == "skip_remaining":
         cause = "skip_gate"
     return Check(

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
+from skillup.judging.criteria import score_check
 from skillup.judging.evidence import Evidence
-from skillup.judging.outcome import bounded
 from skillup.results import Check, GraderScore, PartAssertion, PartScore, PartVerdict
 from skillup.spec.case import Case
 from skillup.spec.scoring import Gated, Grader, Part, Scoring
@@ -54,8 +53,10 @@ def scored(case: Case, scoring: Scoring, evidence: Evidence, checks: Sequence[Ch
     whole = _aggregated(scoring, ranges)
     pairs = list(zip(scoring.parts, ranges, strict=True))
     parts = tuple(judging.row(part, value) for part, value in pairs)
-    open_checks = [check for check in judging.members(scoring) if _range(check).known is None]
-    return Scored(parts, _check(judging.threshold, whole, pairs, open_checks))
+    unknown = [(check, check.text) for check in judging.members(scoring) if _range(check).known is None]
+    listed = ", ".join(f"{part.name} {_shown(value)}" for part, value in pairs)
+    shown = f"{_shown(whole)} ({listed})"
+    return Scored(parts, score_check("conversation", judging.threshold, (whole.low, whole.high), shown, unknown))
 
 
 def part_range(case: Case, part: Part, evidence: Evidence, checks: Sequence[Check]) -> Range:
@@ -184,28 +185,6 @@ def _aggregated(scoring: Scoring, ranges: Sequence[Range]) -> Range:
         return round(sum(values) / len(values), 9)
 
     return Range(end([one.low for one in ranges]), end([one.high for one in ranges]))
-
-
-def _check(threshold: float, whole: Range, parts: Sequence[tuple[Part, Range]], unknown: Sequence[Check]) -> Check:
-    """Whether the whole reaches the threshold, as far as it is certain."""
-    state: Literal["met", "not_met", "unknown"] = "unknown"
-    if whole.low >= threshold:
-        state = "met"
-    elif whole.high < threshold:
-        state = "not_met"
-    listed = ", ".join(f"{part.name} {_shown(value)}" for part, value in parts)
-    ordered = sorted(unknown, key=lambda check: check.cause != "judging")
-    first = f"; not known: {ordered[0].text}: {ordered[0].evidence}" if ordered else ""
-    return Check(
-        id="judge.score",
-        role="score",
-        text=f"the score of the conversation is at least {threshold:g}",
-        state=state,
-        evidence=bounded(f"{_shown(whole)} ({listed}){first}"),
-        cause=ordered[0].cause if ordered and state == "unknown" else None,
-        scope="conversation",
-        score=whole.known,
-    )
 
 
 def _shown(value: Range) -> str:

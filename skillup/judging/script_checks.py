@@ -39,12 +39,10 @@ def _record_of(script: ScriptFile, seconds: float, evidence: Evidence) -> Script
 
 def _outcome(done: ScriptRecord | None, evidence: Evidence) -> Outcome:
     """Exit code 0 is yes, 1 to 125 are no; a script that said neither has judged nothing."""
-    ending = evidence.record.ending
+    missing = evidence.missing()
+    if missing is not None:
+        return missing
     if done is None:
-        if ending.how in ("gate_skipped", "capture_skipped"):
-            return Outcome("unknown", f"the conversation was ended: {ending.reason}", "skip_gate")
-        if ending.how in ("error", "unmet"):
-            return Outcome("unknown", f"the script was not run: {ending.reason}", "not_reached")
         return Outcome("unknown", "the trial holds no result of this script: it was run with another", "judging")
     if done.problem:
         return Outcome("unknown", done.problem, "judging")
