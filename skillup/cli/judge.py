@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,11 +58,13 @@ def command(
 
     The exit code is that of the verdicts; 3 also when not every trial of the run has ended.
     """
-    with expected_errors():
+    with expected_errors(), ExitStack() as stack:
+        from skillup.environments.process import Nursery
         from skillup.execution import rundir
         from skillup.execution.again import Again, trials_again
         from skillup.execution.agreement import measure
         from skillup.execution.attempts import judge_attempts
+        from skillup.execution.processes import Processes
         from skillup.execution.store import write_json
         from skillup.judging.totals import SOME_ERROR, exit_code
 
@@ -69,7 +73,8 @@ def command(
         how = how or ("all" if agreement else "missing" if judge else "saved")
         if judge_model is not None and how == "saved":
             raise click.UsageError("--judge-model asks a model: say --ask missing, or --ask all")
-        trials = trials_again(run, Again(how, judge_model, judge, only), os.environ)
+        processes = Processes(stack.enter_context(Nursery()), dict(os.environ), threading.Event())
+        trials = trials_again(run, Again(how, judge_model, judge, only), processes)
         if agreement is not None:
             show_agreement(measure(trials, agreement), as_json=as_json)
             return

@@ -41,12 +41,14 @@ def command(
     """
     with expected_errors():
         from skillup.execution.agents import agents_of
+        from skillup.execution.evaluators import check_evaluators
         from skillup.loading.native import load_suites
         from skillup.loading.selection import select
 
         suites = load_suites(paths, allowed)
         chosen = select(suites, include, exclude)
         agents_of(suites, agents, None, os.environ, required=False)
+        check_evaluators(suites)
     show_warnings(warning for suite in suites for warning in suite.warnings)
     count = sum(len(suite.cases) for suite in suites)
     click.echo(f"{count} case{'' if count == 1 else 's'} in order")

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from skillup.execution.masked import masked
+from skillup.execution.processes import Processes
 from skillup.execution.record import stamp
 from skillup.execution.revisions import Revision
 from skillup.execution.store import read_model, write_json, write_lines
@@ -42,6 +43,7 @@ class CriteriaStep:
     """How the criteria of a trial come by their verdicts. Without a model they are what was saved, or unknown.
 
     `models` are those of the case's judges by their ids; "" is the only judge's. `only` one of several is heard anew.
+    Evaluators in Python run in `processes`; without any they say what they have said before.
     """
 
     how: Ask = "saved"
@@ -49,6 +51,7 @@ class CriteriaStep:
     clients: ModelClients | None = None
     only: str | None = None
     masker: Masker = field(default_factory=Masker)
+    processes: Processes | None = None
 
     def take_all(self, folder: Path, case: Case, evidence: Evidence, before: Revision) -> dict[str, Criteria | None]:
         """What models say about a trial's criteria, by the id of the judge; "" is the only one's.

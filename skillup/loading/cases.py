@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from skillup.errors import Fault, InputError
 from skillup.loading.agentv import is_agentv, tests_of
 from skillup.loading.attachments import with_attachments
-from skillup.loading.checks import Fixtures, case_faults, case_warnings, judge_faults, skill_faults
+from skillup.loading.checks import Fixtures, case_faults, case_warnings, judge_faults, placed_judges, skill_faults
 from skillup.loading.datasets import is_dataset, tasks_of
 from skillup.loading.document import Document, KeyPath
 from skillup.loading.faults import faults_from_validation
@@ -63,6 +63,7 @@ class CaseLoader:
         self.faults: list[Fault] = []
         self.warnings: list[str] = []
         self.required_engines: list[tuple[str, Fault]] = []
+        self.evaluators: list[tuple[str, Fault]] = []
         self._files: set[Path] = set()
         self._ground = ground
         self._suite = suite
@@ -181,6 +182,9 @@ class CaseLoader:
         judged_by = self._judging(document)
         case_id = "" if judged_by is document else case.id
         self.faults += judge_faults(case, judged_by, case_id=case_id)
+        for at, judge in placed_judges(case):
+            if judge.evaluator is not None:
+                self.evaluators.append((judge.evaluator, judged_by.fault((*at, "evaluator"), "")))
         if self._skills is not None:
             self.faults += skill_faults(case, self._skills, judged_by, case_id=case_id)
 

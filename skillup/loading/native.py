@@ -117,6 +117,7 @@ class _Loader:
                 tuple(loader.cases),
                 formats=("json", "agentv") if any(case.scoring for case in loader.cases) else ("json",),
                 required_engines=tuple(loader.required_engines),
+                evaluators=tuple(loader.evaluators),
                 warnings=tuple(loader.warnings),
             )
         )
@@ -163,6 +164,7 @@ class _Loader:
                 fallback=written.fallback,
                 formats=written.report.formats,
                 required_engines=(*required_engines(written.requires, document), *loader.required_engines),
+                evaluators=tuple(loader.evaluators),
                 warnings=tuple(warnings),
             )
         )

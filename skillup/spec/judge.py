@@ -92,6 +92,9 @@ DEFAULT_THRESHOLD = 0.7
 TRAJECTORY_THRESHOLD = 0.99
 """What the scores of a trajectory must reach: below 1.0 only for the rounding of means."""
 
+DEFAULT_EVALUATOR_SECONDS = 300.0
+"""Time limit of an evaluator: one that asks models itself needs minutes, one that hangs must not cost the night."""
+
 DEFAULT_JUDGE_SECONDS = 120.0
 """Time limit of one call of the judge's model: a slow model that thinks first needs a minute."""
 
@@ -154,6 +157,11 @@ class Judge(Spec):
     def script_seconds(self) -> float:
         """The time limit of the script."""
         return self.timeout_seconds or DEFAULT_SCRIPT_SECONDS
+
+    @property
+    def evaluator_seconds(self) -> float:
+        """The time limit of the evaluator."""
+        return self.timeout_seconds or DEFAULT_EVALUATOR_SECONDS
 
     @property
     def threshold(self) -> float:
@@ -224,7 +232,9 @@ class Judge(Spec):
         for key in ("evaluator", "config"):
             if key in self.model_fields_set and self.type != "evaluator":
                 raise fault_at(f"`{key}` says nothing to a judge of type {self.type}", key, hint="use type: evaluator")
-        others = {"script": {"timeout_seconds"}, "evaluator": {"pass_threshold"}}.get(self.type, set())
+        others = {"script": {"timeout_seconds"}, "evaluator": {"pass_threshold", "timeout_seconds"}}.get(
+            self.type, set()
+        )
         others = others | ({"pass_threshold"} if self.scoring else set())
         given = sorted(self.model_fields_set & (_OF_MODELS - others))
         if given and not asks:
@@ -274,7 +284,7 @@ def _check_graded(scoring: Scoring, criteria: tuple[Criterion, ...]) -> None:
 
 
 _OF_MODELS = frozenset({"criteria", "model", "pass_threshold", "timeout_seconds", "samples", "context", "skills"})
-"""Keys that only a judge with a model reads, but for the time limit, which a script has, too."""
+"""Keys that only a judge with a model reads, but for what `_check_criteria` lets others have."""
 
 
 def _has_criteria(value: Any) -> bool:

@@ -229,7 +229,8 @@ class Suite:
 
     `root` is the folder that case paths are relative to; `source` the file or folder that was named; `engine_place`
     the line and column of the engine's name in it. `required_engines` are the names in `requires` of suite and cases,
-    each with a fault at its place, message to come: which engines there are is known further up.
+    each with a fault at its place, message to come: which engines there are is known further up. `evaluators` are those
+    of all judges, in the same form.
     """
 
     name: str
@@ -246,4 +247,5 @@ class Suite:
     fallback: Fallback | None = None
     formats: tuple[str, ...] = ("json",)
     required_engines: tuple[tuple[str, Fault], ...] = ()
+    evaluators: tuple[tuple[str, Fault], ...] = ()
     warnings: tuple[str, ...] = ()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 
 import pytest
@@ -19,6 +21,7 @@ script: [{say: done}]
 """
 
 MINE = """
+import faulthandler, os, subprocess, time
 calls = __file__ + ".calls"
 
 def note():
@@ -45,6 +48,16 @@ def high(trial, case): return {"score": 7, "reasoning": "great"}
 def one_turn(trial, case): return {"score": 1, "reasoning": "r", "turns": [{"turn": 1, "score": 1}]}
 def wrong_turns(trial, case): return {"score": 1, "reasoning": "r", "turns": [{"turn": 1}, {"turn": 3}]}
 value = 5
+def no_reason(trial, case): return {"score": 1}
+def crashes(trial, case): faulthandler._sigsegv()
+def leaves(trial, case): os._exit(7)
+def talks(trial, case):
+    print("{ not a verdict")
+    return {"score": 1, "reasoning": "well"}
+def hangs(trial, case):
+    with open(calls, "w") as file:
+        file.write(str(subprocess.Popen(["sleep", "600"]).pid))
+    while True: time.sleep(0.1)
 """
 
 
@@ -95,8 +108,14 @@ def test_its_verdict_is_the_trials(
     ("name", "why"),
     [
         ("breaks", "it raised RuntimeError: the scale is broken; evaluation.txt has the traceback"),
-        ("nothing", "it raised ValidationError"),
-        ("high", "it raised ValidationError"),
+        (
+            "nothing",
+            "it returned no evaluation: NoneType: Input should be a valid dictionary or instance of Evaluation",
+        ),
+        ("high", "it returned no evaluation: score: Input should be less than or equal to 1"),
+        ("no_reason", "it returned no evaluation: reasoning: Field required"),
+        ("crashes", "its process was ended by signal 11; evaluation.txt has what it printed"),
+        ("leaves", "its process ended with 7 before it had said anything"),
         ("blank", "it returned neither a status nor a score"),
         ("one_turn", "it returned results for 1 turns, and 2 ran: give none, or one for each"),
         ("wrong_turns", "it returned results for the turns [1, 3], and [1, 2] ran"),
@@ -106,9 +125,29 @@ def test_what_goes_wrong_is_an_error_of_the_judge(project: Project, name: str, w
     done = run(project, name)
     assert (done.code, done.trial().status, done.trial().grading.code) == (3, "ERROR", "judge"), done.stderr
     assert why in done.trial().grading.reason
-    assert (done.folder() / "evaluation.txt").exists() is ("raised" in why)
-    if name == "breaks":
-        assert 'RuntimeError("the scale is broken")' in (done.folder() / "evaluation.txt").read_text()
+    printed = done.folder() / "evaluation.txt"
+    assert printed.exists() is ("evaluation.txt" in why)
+    shown = {"breaks": 'RuntimeError("the scale is broken")', "crashes": "mine.py"}.get(name)
+    assert shown is None or shown in printed.read_text()
+
+
+def test_one_that_does_not_end_is_ended_and_shows_where_it_was(project: Project) -> None:
+    done = run(project, "hangs", ", timeout_seconds: 5")
+    assert (done.code, done.trial().grading.code) == (3, "judge"), done.stderr
+    assert "it did not end within 5 s (`timeout_seconds` raises it)" in done.trial().grading.reason
+    assert "while True: time.sleep(0.1)" in (done.folder() / "evaluation.txt").read_text(), "the traceback of the end"
+    helper = int((project.root / "lib" / "mine.py.calls").read_text())
+    with pytest.raises(ProcessLookupError):
+        os.kill(helper, 0)
+
+
+def test_what_it_prints_is_kept_and_never_mistaken_for_a_result(project: Project) -> None:
+    project.write("lib/mine.py", MINE + "print('at import')\n")
+    project.write("a.yaml", CASE % ("talks", ""))
+    there = {"PYTHONPATH": str(project.root / "lib")}
+    done = project.run("a.yaml", "--agent", "demo", "--json", env=there)
+    assert json.loads(done.stdout)["case_results"][0]["status"] == "PASS", done.stderr
+    assert (done.folder() / "evaluation.txt").read_text() == "at import\n{ not a verdict\n"
 
 
 def test_it_runs_once_and_again_on_demand(project: Project) -> None:
@@ -150,21 +189,61 @@ def test_it_is_found_by_the_name_of_an_entry_point(project: Project) -> None:
     project.write("a.yaml", (CASE % ("", "")).replace("'mine:'", "well_dome"))
     done = project.run("a.yaml", "--agent", "demo", env=there)
     assert done.code == 2
-    assert 'a: there is no evaluator "well_dome" (did you mean "well_done"?' in done.stderr
+    assert 'a.yaml:2:37: judge.evaluator: there is no evaluator "well_dome" (did you mean "well_done"?' in done.stderr
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
         ("mine:goood", 'mine has no evaluator "goood" (did you mean "good"?)'),
-        ("mine:value", "the evaluator mine:value cannot be called"),
-        ("nowhere:x", "the evaluator nowhere:x cannot be imported: ModuleNotFoundError"),
+        ("mine:value", "the evaluator mine:value cannot be called (name a function or a class)"),
+        (
+            "nowhere:x",
+            "the evaluator nowhere:x cannot be imported: ModuleNotFoundError: No module named 'nowhere' (is its folder",
+        ),
+        ("raises:x", "the evaluator raises:x cannot be imported: ValueError: no licence (LIB/raises.py, line 2)"),
+        ("leaves:x", "the evaluator leaves:x cannot be imported: SystemExit: 0 (LIB/leaves.py, line 1)"),
+        (
+            "lacks:x",
+            "the evaluator lacks:x cannot be imported: ModuleNotFoundError: No module named 'nowhere' (LIB/lacks.py",
+        ),
+        ("typo:x", "the evaluator typo:x cannot be imported: SyntaxError: "),
     ],
 )
-def test_one_that_does_not_exist_is_a_fault_before_anything_runs(project: Project, name: str, message: str) -> None:
+def test_one_that_does_not_exist_is_a_fault_at_its_place(project: Project, name: str, message: str) -> None:
     project.write("lib/mine.py", MINE)
+    project.write("lib/raises.py", "def x(): pass\nraise ValueError('no licence')\n")
+    project.write("lib/leaves.py", "raise SystemExit(0)\n")
+    project.write("lib/lacks.py", "import nowhere\n")
+    project.write("lib/typo.py", "def x(:\n")
     project.write("a.yaml", (CASE % ("", "")).replace("'mine:'", f"'{name}'"))
-    done = project.run("a.yaml", "--agent", "demo", env={"PYTHONPATH": str(project.root / "lib")})
+    done = project.call("validate", "a.yaml", env={"PYTHONPATH": str(project.root / "lib")})
+    assert done.code == 2
+    assert f"a.yaml:2:37: judge.evaluator: {message}".replace("LIB", str(project.root / "lib")) in done.stderr
+    assert "1 fault" in done.stderr
+
+
+@pytest.mark.parametrize("more", [[], ["--dry-run"]])
+def test_one_that_does_not_exist_is_a_fault_before_anything_runs(project: Project, more: list[str]) -> None:
+    project.write("lib/mine.py", MINE)
+    project.write("a.yaml", CASE % ("goood", ""))
+    done = project.run("a.yaml", "--agent", "demo", *more, env={"PYTHONPATH": str(project.root / "lib")})
     assert (done.code, done.directory.exists()) == (2, False)
-    assert message in done.stderr
+    assert 'a.yaml:2:37: judge.evaluator: mine has no evaluator "goood" (did you mean "good"?)' in done.stderr
     assert "nothing was run" in done.stderr
+
+
+def test_the_fault_of_a_suites_evaluator_is_told_once_and_where_it_stands(project: Project) -> None:
+    project.write("lib/mine.py", MINE)
+    judges = "judges: [{id: rules, type: rule_based, success: [{output_contains: {all: [a]}}]},"
+    project.write(
+        "eval.yaml",
+        f"schema_version: v1alpha1\n{judges}\n  {{id: b, type: evaluator, evaluator: 'mine:goof'}}]\n"
+        "cases: {files: ['*.case.yaml']}\n",
+    )
+    for name in ("one", "two"):
+        project.write(f"{name}.case.yaml", f"id: {name}\ninput: {{prompt: Go}}\n")
+    done = project.call("validate", env={"PYTHONPATH": str(project.root / "lib")})
+    assert done.code == 2
+    assert done.stderr.count("mine has no evaluator") == 1
+    assert 'eval.yaml:3:39: judges[1].evaluator: mine has no evaluator "goof" (did you mean "good"?)' in done.stderr
