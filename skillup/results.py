@@ -365,6 +365,7 @@ class Check(Value):
     One that is not `required` decides nothing alone: it counts in the score. `score` is in [0, 1].
     `forbidden` marks a `not_met` that is something that happened, not something missing: a later fault of ours does
     not excuse it (`violations_before_error`). `evaluator` names the evaluator that gave the `score`, from 0 to 1.
+    `share`, in [0, 1], is how much of a rule holds that does not hold whole: what it counts where parts are scored.
     """
 
     id: str
@@ -379,6 +380,7 @@ class Check(Value):
     evaluator: str | None = None
     required: bool = True
     score: float | None = None
+    share: float | None = None
     reasoning: str | None = None
 
 
@@ -411,7 +413,7 @@ class PartAssertion(Value):
 
 
 class GraderScore(Value):
-    """What one grader of a part says; `score` is in [0, 1], None when it is not known."""
+    """What one grader says; `score` is in [0, 1], None when it is not known. `scores` are those of its members."""
 
     name: str
     type: str
@@ -419,6 +421,8 @@ class GraderScore(Value):
     required: bool
     score: float | None
     verdict: PartVerdict
+    assertions: tuple[PartAssertion, ...] = ()
+    scores: tuple[GraderScore, ...] = ()
 
 
 class PartScore(Value):

@@ -12,24 +12,25 @@ _SHOWN = 100
 """Characters of a value that evidence quotes."""
 
 
-def difference(expected: Any, actual: Any, where: str = "") -> str | None:
+def difference(expected: Any, actual: Any, where: str = "", *, whole: bool = False) -> str | None:
     """Where `actual` is not what is `expected`, in words; None when it is.
 
-    Mappings match when every expected key does; lists when they are as long and every item does; `{matches: P}`
-    searches a text with RE2; everything else must be equal and of the same type (`1` is `1.0`, but not `"1"` and
-    not `true`).
+    Mappings match when every expected key does, and with `whole` when there are no others either; lists when they are
+    as long and every item does; `{matches: P}` searches a text with RE2; everything else must be equal and of the same
+    type (`1` is `1.0`, but not `"1"` and not `true`).
     """
     if isinstance(expected, dict):
         if set(expected) == {"matches"} and isinstance(expected["matches"], str):
             return _unmatched(expected["matches"], actual, where)
-        return _mapping(expected, actual, where)
+        return _mapping(expected, actual, where, whole=whole)
     if isinstance(expected, list):
         if not isinstance(actual, list):
             return f"{_at(where)}: expected a list, got {_typed(actual)}"
         if len(expected) != len(actual):
             return f"{_at(where)}: expected {len(expected)} items, got {len(actual)}"
-        pairs = (difference(e, a, f"{where}[{i}]") for i, (e, a) in enumerate(zip(expected, actual, strict=True)))
-        return next((found for found in pairs if found), None)
+        pairs = enumerate(zip(expected, actual, strict=True))
+        differences = (difference(e, a, f"{where}[{i}]", whole=whole) for i, (e, a) in pairs)
+        return next((found for found in differences if found), None)
     if _kind(expected) != _kind(actual):
         return f"{_at(where)}: expected {_typed(expected)}, got {_typed(actual)}"
     if expected == actual:
@@ -39,7 +40,7 @@ def difference(expected: Any, actual: Any, where: str = "") -> str | None:
     return f"{said} (they differ by the case of letters alone)" if same_letters else said
 
 
-def _mapping(expected: dict[str, Any], actual: Any, where: str) -> str | None:
+def _mapping(expected: dict[str, Any], actual: Any, where: str, *, whole: bool) -> str | None:
     if not isinstance(actual, dict):
         return f"{_at(where)}: expected a mapping, got {_typed(actual)}"
     for key, inner in expected.items():
@@ -47,10 +48,15 @@ def _mapping(expected: dict[str, Any], actual: Any, where: str) -> str | None:
         if key not in actual:
             has = ", ".join(sorted(map(str, actual))[:10])
             return f"{quoted(place)} is missing ({f'it has {has}' if has else 'there is nothing'})"
-        found = difference(inner, actual[key], place)
+        found = difference(inner, actual[key], place, whole=whole)
         if found:
             return found
-    return None
+    more = [str(key) for key in actual if key not in expected] if whole else []
+    return (
+        f"{quoted(f'{where}.{more[0]}' if where else more[0])} is there, and nothing but the others may be"
+        if more
+        else None
+    )
 
 
 def _unmatched(pattern: str, actual: Any, where: str) -> str | None:

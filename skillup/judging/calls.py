@@ -56,7 +56,10 @@ def is_one_of(names: Iterable[str], call: ToolCall) -> bool:
 
 def mismatch(wanted: CallPattern, call: ToolCall) -> str | None:
     """Why a call of the right tool is not the one that is meant; None when it is."""
-    differs = difference(wanted.args, call.arguments) or difference(wanted.raw_args, call.raw_arguments)
+    args, whole = wanted.args, wanted.args_match != "part"
+    if wanted.args_match == "within":
+        args = {key: value for key, value in args.items() if key in call.arguments}
+    differs = difference(args, call.arguments, whole=whole) or difference(wanted.raw_args, call.raw_arguments)
     if differs:
         return differs
     if wanted.status and call.status != wanted.status:

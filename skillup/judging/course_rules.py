@@ -19,14 +19,18 @@ _Judged = Callable[[Sequence[TurnRecord]], Outcome]
 
 
 def only_these(rule: ToolsOnly, evidence: Evidence) -> Outcome:
-    """No tool was called but those that the rule allows."""
+    """No tool was called but those that the rule allows; the share is that of the calls that are allowed."""
+
+    def allowed(call: ToolCall) -> bool:
+        return is_one_of(rule.names, call) or any(is_meant(step, call) for step in rule.calls)
 
     def judged(turns: Sequence[TurnRecord]) -> Outcome:
-        others = [made for made in made_in(turns) if not is_one_of(rule.names, made.call)]
-        if others:
-            allowed = f"only {', '.join(rule.names)}" if rule.names else "no call"
-            return Outcome("not_met", f"{allowed} allowed; called: {first(others)}", forbidden=True)
         made = made_in(turns)
+        others = [one for one in made if not allowed(one.call)]
+        if others:
+            listed = ", ".join((*rule.names, *map(named, rule.calls)))
+            said = f"{f'only {listed}' if listed else 'no call'} allowed; called: {first(others)}"
+            return Outcome("not_met", said, forbidden=True, share=1 - len(others) / len(made))
         return Outcome("met", f"no other call among {counted(len(made), 'call')}" if made else "no call was made")
 
     return _forbidding(rule, evidence, judged, unseen_calls(evidence, rule.names))

@@ -37,6 +37,7 @@ def turned_round(check: Check) -> Check:
             "text": f"must not hold: {check.text}",
             "state": states[check.state],
             "score": None if check.score is None else 1.0 - check.score,
+            "share": None if check.share is None else 1.0 - check.share,
         }
     )
 

@@ -15,7 +15,7 @@ from skillup.judging.outcome import Outcome, either, together
 from skillup.judging.records import Nothing, as_json, look_up, reads_record, turn_record
 from skillup.judging.texts import Wanted, look, shortened
 from skillup.masking import MASK
-from skillup.spec.json_rules import JsonPath, JsonSchema
+from skillup.spec.json_rules import JsonFields, JsonPath, JsonSchema
 from skillup.spec.jsonschemas import faults_of
 from skillup.transcript import MAX_DEPTH
 
@@ -24,7 +24,7 @@ _SHOWN_FAULTS = 3
 
 
 @dataclass(frozen=True)
-class _Data:
+class Data:
     """Data at one moment; `value` is the reason instead where there is none."""
 
     what: str
@@ -34,7 +34,7 @@ class _Data:
 
 def at_path(rule: JsonPath, evidence: Evidence) -> Outcome:
     """What the path finds meets the conditions, at one of the moments that the rule is about; or finds nothing."""
-    places = _places(rule, evidence, whole_record=reads_record(rule.path))
+    places = places_of(rule, evidence, whole_record=reads_record(rule.path))
     if isinstance(places, Outcome):
         return places
     if rule.exists:
@@ -44,26 +44,26 @@ def at_path(rule: JsonPath, evidence: Evidence) -> Outcome:
 
 def of_shape(rule: JsonSchema, evidence: Evidence) -> Outcome:
     """The data is as its schema says, at one of the moments that the rule is about."""
-    places = _places(rule, evidence, whole_record=False)
+    places = places_of(rule, evidence, whole_record=False)
     if isinstance(places, Outcome):
         return places
     schema = rule.schema_ if rule.file is None else json.loads(rule.file.content)
     return either([place if isinstance(place, Outcome) else _valid(schema or {}, place) for place in places])
 
 
-def _places(
-    rule: JsonPath | JsonSchema, evidence: Evidence, *, whole_record: bool
-) -> Sequence[_Data | Outcome] | Outcome:
+def places_of(
+    rule: JsonPath | JsonSchema | JsonFields, evidence: Evidence, *, whole_record: bool
+) -> Sequence[Data | Outcome] | Outcome:
     """The data at each moment that the rule is about; an outcome where a file of it cannot be read."""
     if rule.source != "answer":
         looks = looks_of(rule, evidence)
         if isinstance(looks, Outcome):
             return looks
-        places: list[_Data | Outcome] = []
+        places: list[Data | Outcome] = []
         for at in looks:
             text = text_at(rule.source.file, at, evidence)
             what = f"{rule.source.file} after turn {at.turn}"
-            places.append(text if isinstance(text, Outcome) else _Data(what, _parsed(text), at.complete))
+            places.append(text if isinstance(text, Outcome) else Data(what, _parsed(text), at.complete))
         return places
     turns = evidence.named_by(rule)
     if isinstance(turns, Outcome):
@@ -72,7 +72,7 @@ def _places(
         turns = turns[-1:]
     if whole_record:
         return [
-            _Data(
+            Data(
                 f"the record of turn {turn.number}",
                 turn_record(turn.response or "", turn.messages, turn.usage, turn.changes),
                 evidence.complete(turn),
@@ -80,7 +80,7 @@ def _places(
             for turn in turns
         ]
     return [
-        _Data(f"the answer of turn {turn.number}", _shallow(as_json(turn.response or "")), evidence.complete(turn))
+        Data(f"the answer of turn {turn.number}", _shallow(as_json(turn.response or "")), evidence.complete(turn))
         for turn in turns
     ]
 
@@ -110,33 +110,33 @@ def _shallow(data: Any) -> Any:
     return Nothing(f"it is nested more than {MAX_DEPTH} deep")
 
 
-def _found(rule: JsonPath, place: _Data) -> Outcome:
+def _found(rule: JsonPath, place: Data) -> Outcome:
     found = place.value if isinstance(place.value, Nothing) else look_up(rule.path, place.value)
     if isinstance(found, Nothing) or not found:
         why = found.why if isinstance(found, Nothing) else f"there is no {rule.path}"
-        return _missing(f"{place.what} has no {rule.path}: {why}", place)
+        return missing(f"{place.what} has no {rule.path}: {why}", place)
     if rule.count is not None and len(found) != rule.count:
-        return _missing(f"{rule.path} finds {counted(len(found), 'value')} in {place.what}, not {rule.count}", place)
+        return missing(f"{rule.path} finds {counted(len(found), 'value')} in {place.what}, not {rule.count}", place)
     outcomes = [_meets(rule, value, place) for value in found]
     return either(outcomes)
 
 
-def _not_found(rule: JsonPath, place: _Data) -> Outcome:
+def _not_found(rule: JsonPath, place: Data) -> Outcome:
     found = place.value if isinstance(place.value, Nothing) else look_up(rule.path, place.value)
     if isinstance(found, list) and found:
-        return Outcome("not_met", f"{place.what} has {rule.path}: {_shown(found[0])}", forbidden=True)
+        return Outcome("not_met", f"{place.what} has {rule.path}: {shown(found[0])}", forbidden=True)
     said = f"{place.what} has no {rule.path}" + (f": {found.why}" if isinstance(found, Nothing) else "")
     if not place.complete:
         return Outcome("unknown", f"{said} so far; but the turn was cut", "incomplete")
     return Outcome("met", said)
 
 
-def _meets(rule: JsonPath, value: Any, place: _Data) -> Outcome:
+def _meets(rule: JsonPath, value: Any, place: Data) -> Outcome:
     """Whether one value that was found meets every condition."""
     where = f"{rule.path} of {place.what}"
     wrong: list[str] = []
-    if "equals" in rule.model_fields_set and not _same(rule.equals, value):
-        wrong.append(f"expected {_shown(rule.equals)}{_kind_differs(rule.equals, value)}")
+    if "equals" in rule.model_fields_set and not same(rule.equals, value):
+        wrong.append(f"expected {shown(rule.equals)}{_kind_differs(rule.equals, value)}")
     if "includes" in rule.model_fields_set and (differs := difference(rule.includes, value, rule.path)):
         wrong.append(differs)
     if rule.min is not None and not (_is_number(value) and value >= rule.min):
@@ -144,26 +144,27 @@ def _meets(rule: JsonPath, value: Any, place: _Data) -> Outcome:
     if rule.max is not None and not (_is_number(value) and value <= rule.max):
         wrong.append(f"expected a number of at most {rule.max}")
     if wrong:
-        return _missing(f"{where} is {_shown(value)}: {'; '.join(wrong)}", place)
+        return missing(f"{where} is {shown(value)}: {'; '.join(wrong)}", place)
     if {"equals", "includes"} & rule.model_fields_set and MASK in json.dumps(value, ensure_ascii=False):
         said = f"a secret in {where} was masked, so it may differ from what is expected"
         return Outcome("unknown", said, "unobservable")
     if rule.matches is not None:
         if not isinstance(value, str):
-            return _missing(f"{where} is {_shown(value)}, and only a text can match a pattern", place)
+            return missing(f"{where} is {shown(value)}, and only a text can match a pattern", place)
         return look(Wanted((rule.matches,), patterns=True), value, what=where, complete=place.complete, masked=True)
-    return Outcome("met", f"{where} is {_shown(value)}")
+    return Outcome("met", f"{where} is {shown(value)}")
 
 
-def _missing(said: str, place: _Data) -> Outcome:
+def missing(said: str, place: Data) -> Outcome:
+    """What is not there, or not right: unknown where it could still have come."""
     if not place.complete:
         return Outcome("unknown", f"{said}; but the turn was cut, so it could still have come", "incomplete")
     return Outcome("not_met", said)
 
 
-def _valid(schema: Mapping[str, Any], place: _Data) -> Outcome:
+def _valid(schema: Mapping[str, Any], place: Data) -> Outcome:
     if isinstance(place.value, Nothing):
-        return _missing(f"{place.what} cannot be read as JSON: {place.value.why}", place)
+        return missing(f"{place.what} cannot be read as JSON: {place.value.why}", place)
     try:
         faults = faults_of(schema, place.value, _SHOWN_FAULTS + 1)
     except ValueError as error:
@@ -175,23 +176,23 @@ def _valid(schema: Mapping[str, Any], place: _Data) -> Outcome:
         return Outcome("unknown", f"{said}: {faults[0].json_path}", "unobservable")
     shown = "; ".join(f"{fault.json_path}: {fault.message[:_SHOWN]}" for fault in faults[:_SHOWN_FAULTS])
     more = " (and more)" if len(faults) > _SHOWN_FAULTS else ""
-    return _missing(f"{place.what} is not as the schema says: {shown}{more}", place)
+    return missing(f"{place.what} is not as the schema says: {shown}{more}", place)
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
-def _same(expected: Any, actual: Any) -> bool:
+def same(expected: Any, actual: Any) -> bool:
     """Whether two values are equal, with types: `1` is `1.0`, but not `true`, and not `"1"`."""
     if isinstance(expected, dict):
         return (
             isinstance(actual, dict)
             and expected.keys() == actual.keys()
-            and all(_same(inner, actual[key]) for key, inner in expected.items())
+            and all(same(inner, actual[key]) for key, inner in expected.items())
         )
     if isinstance(expected, (list, tuple)):
-        return isinstance(actual, list) and len(expected) == len(actual) and all(map(_same, expected, actual))
+        return isinstance(actual, list) and len(expected) == len(actual) and all(map(same, expected, actual))
     if _is_number(expected):
         return _is_number(actual) and bool(expected == actual)
     return type(expected) is type(actual) and bool(expected == actual)
@@ -205,7 +206,7 @@ def _kind_differs(expected: Any, actual: Any) -> str:
     return ""
 
 
-def _shown(value: Any) -> str:
+def shown(value: Any) -> str:
     """A value as JSON would show it, on one line and cut."""
     if isinstance(value, str):
         return shortened(value, _SHOWN)

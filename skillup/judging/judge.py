@@ -123,10 +123,10 @@ def _rules(case: Case, evidence: Evidence) -> Iterator[Check]:
         yield _check(f"judge.success[{index}]", "success", describe(rule), rule, evidence)
     for index, rule in enumerate(case.failure_rules):
         yield _check(f"judge.failure[{index}]", "failure", describe(rule), rule, evidence)
-    for part, grader in case.scoring.graders if case.scoring else ():
-        for index, rule in enumerate(part.rules_of(grader)):
-            check = _check(rule_check_id(part, grader, index), "graded", describe(rule), rule, evidence)
-            yield turned_round(check) if grader.negate else check
+    for part, leaf in case.scoring.leaves if case.scoring else ():
+        for index, rule in enumerate(part.rules_of(leaf.grader)):
+            check = _check(rule_check_id(part, leaf.name, index), "graded", describe(rule), rule, evidence)
+            yield turned_round(check) if leaf.grader.negate else check
 
 
 def _check(identity: str, role: CheckRole, text: str, rule: Rule, evidence: Evidence) -> Check:
@@ -146,6 +146,7 @@ def _check(identity: str, role: CheckRole, text: str, rule: Rule, evidence: Evid
         required=role != "graded",
         evaluator=scored.evaluator if scored else None,
         score=scored.value if scored else None,
+        share=outcome.share,
         reasoning=scored.reasoning if scored else None,
     )
 

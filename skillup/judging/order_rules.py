@@ -42,20 +42,25 @@ def _found(rule: ToolOrder, turns: Sequence[TurnRecord], evidence: Evidence) -> 
     said += f"no {named(lacking[0])}{after}"
     if not evidence.all_complete(turns):
         return Outcome("unknown", f"{said} so far; but the turn was cut", "incomplete")
-    return Outcome("not_met", said + _near_miss(lacking[0], calls, places) + f"; calls: {_names(calls)}")
+    said += _near_miss(lacking[0], calls, places) + f"; calls: {_names(calls)}"
+    most = _most_in_order(rule.order, calls) if rule.mode == "in_order" else done
+    return Outcome("not_met", said, share=most / len(wanted))
 
 
 def _exactly(rule: ToolOrder, turns: Sequence[TurnRecord], evidence: Evidence) -> Outcome:
-    """These calls and no others."""
+    """These calls and no others; the share is that of the places at which call and expectation agree."""
     calls, wanted = made_in(turns), rule.order
+    agreeing = sum(is_meant(step, made.call) for step, made in zip(wanted, calls, strict=False))
+    share = agreeing / max(len(wanted), len(calls))
     for number, (step, made) in enumerate(zip(wanted, calls, strict=False), start=1):
         if not is_meant(step, made.call):
             near = near_miss(step, made)
             said = f"call {number} had to be {named(step)}, but it was {near or made}"
-            return Outcome("not_met", f"{said}; calls: {_names(calls)}", forbidden=True)
+            return Outcome("not_met", f"{said}; calls: {_names(calls)}", forbidden=True, share=share)
     if len(calls) > len(wanted):
         more = first(calls[len(wanted) :])
-        return Outcome("not_met", f"{counted(len(wanted), 'call')} expected, then there came {more}", forbidden=True)
+        said = f"{counted(len(wanted), 'call')} expected, then there came {more}"
+        return Outcome("not_met", said, forbidden=True, share=share)
     unseen = unseen_calls(evidence)
     if unseen:
         return unseen
@@ -64,7 +69,7 @@ def _exactly(rule: ToolOrder, turns: Sequence[TurnRecord], evidence: Evidence) -
         return Outcome("unknown", f"{said}; but the turn was cut", "incomplete")
     if len(calls) == len(wanted):
         return Outcome("met", f"exactly these calls: {_names(calls)}")
-    return Outcome("not_met", f"{said}; no {named(wanted[len(calls)])}")
+    return Outcome("not_met", f"{said}; no {named(wanted[len(calls)])}", share=share)
 
 
 def _in_sequence(steps: Sequence[Step], calls: Sequence[Made]) -> list[int | None]:
@@ -78,6 +83,17 @@ def _in_sequence(steps: Sequence[Step], calls: Sequence[Made]) -> list[int | Non
         places.append(found)
         at = found + 1
     return places
+
+
+def _most_in_order(steps: Sequence[Step], calls: Sequence[Made]) -> int:
+    """The greatest number of steps that were made one after the other, whichever are left out."""
+    most = [0] * (len(calls) + 1)
+    for step in steps:
+        before = list(most)
+        for place, made in enumerate(calls):
+            longer = before[place] + 1 if is_meant(step, made.call) else 0
+            most[place + 1] = max(before[place + 1], most[place], longer)
+    return most[-1]
 
 
 def _assigned(steps: Sequence[Step], calls: Sequence[Made]) -> list[int | None]:

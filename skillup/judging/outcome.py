@@ -16,13 +16,15 @@ class Outcome:
     """`cause` says why an `unknown` is unknown; `forbidden` that a `not_met` is something that happened.
 
     What is merely missing has `forbidden` False: a fault that ends the conversation takes nothing away from the
-    first kind, and says nothing about the second.
+    first kind, and says nothing about the second. `share`, in [0, 1], is how much of what is asked there is, where a
+    `not_met` can be told so finely: it counts in scores, and never makes one `met`.
     """
 
     state: CheckState
     evidence: str
     cause: UnknownCause | None = None
     forbidden: bool = False
+    share: float | None = None
 
 
 def together(outcomes: Sequence[Outcome]) -> Outcome:
@@ -31,7 +33,9 @@ def together(outcomes: Sequence[Outcome]) -> Outcome:
         decisive = [outcome for outcome in outcomes if outcome.state == state]
         if decisive:
             forbidden = any(outcome.forbidden for outcome in decisive)
-            return Outcome(decisive[0].state, _joined(decisive), decisive[0].cause, forbidden)
+            shares = [outcome.share or 0.0 for outcome in decisive]
+            share = min(shares) if state == "not_met" else None
+            return Outcome(decisive[0].state, _joined(decisive), decisive[0].cause, forbidden, share)
     return Outcome("met", _joined(outcomes))
 
 
@@ -41,7 +45,8 @@ def either(outcomes: Sequence[Outcome]) -> Outcome:
         decisive = [outcome for outcome in outcomes if outcome.state == state]
         if decisive:
             return decisive[0]
-    return Outcome("not_met", _joined(outcomes), forbidden=all(outcome.forbidden for outcome in outcomes))
+    share = max((outcome.share or 0.0 for outcome in outcomes), default=0.0)
+    return Outcome("not_met", _joined(outcomes), forbidden=all(outcome.forbidden for outcome in outcomes), share=share)
 
 
 def bounded(text: str, limit: int = MAX_EVIDENCE) -> str:

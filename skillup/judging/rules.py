@@ -17,6 +17,7 @@ from skillup.judging.change_rules import changed
 from skillup.judging.command_rules import held
 from skillup.judging.course_rules import no_loops, not_too_many, nothing, only_these, tried_on
 from skillup.judging.evidence import Evidence
+from skillup.judging.field_rules import fields
 from skillup.judging.file_rules import contains, exist, not_exist
 from skillup.judging.file_rules import equals as file_equals
 from skillup.judging.json_rules import at_path, of_shape
@@ -56,6 +57,7 @@ EVALUATORS: Mapping[str, Callable[[Any, Evidence], Outcome]] = MappingProxyType(
         "file_equals": file_equals,
         "json_path": at_path,
         "json_schema": of_shape,
+        "json_fields": fields,
         "workspace_changed": changed,
         "skill_used": used,
         "command": held,

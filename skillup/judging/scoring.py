@@ -13,7 +13,7 @@ from skillup.judging.criteria import score_check
 from skillup.judging.evidence import Evidence
 from skillup.results import Check, GraderScore, PartAssertion, PartScore, PartVerdict
 from skillup.spec.case import Case
-from skillup.spec.scoring import Gated, Grader, Part, Scoring
+from skillup.spec.scoring import Gated, Grader, Leaf, Part, Scoring
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ NOTHING = Range(0.0, 0.0)
 FULL = Range(1.0, 1.0)
 
 
-def rule_check_id(part: Part, grader: Grader, index: int) -> str:
-    """The id of the check of a graded rule."""
-    return f"judge.scoring.{part.name}.{grader.name}[{index}]"
+def rule_check_id(part: Part, grader: str, index: int) -> str:
+    """The id of the check of a graded rule; `grader` is its grader's name as `Leaf` has it."""
+    return f"judge.scoring.{part.name}.{grader}[{index}]"
 
 
 def scored(case: Case, scoring: Scoring, evidence: Evidence, checks: Sequence[Check]) -> Scored:
@@ -80,7 +80,7 @@ class _Judging:
 
     def members(self, scoring: Scoring) -> list[Check]:
         """The checks of all parts."""
-        return [check for part, grader in scoring.graders for check in self._checks(part, grader)]
+        return [check for part, leaf in scoring.leaves for check in self._checks(part, leaf)]
 
     def part(self, part: Part) -> Range:
         """The weighted mean of the graders; 0 where a required one is not good enough."""
@@ -88,12 +88,11 @@ class _Judging:
             return NOTHING
         if not part.graders:
             return FULL
-        ranges = [self._grader(part, grader) for grader in part.graders]
-        return _mean([grader.weight for grader in part.graders], ranges, part.graders, self.threshold)
+        return self._weighed(self._named(part), part.graders)
 
     def row(self, part: Part, value: Range) -> PartScore:
         """A part as results show it."""
-        graders = () if self._stopped(part) else part.graders
+        named = {} if self._stopped(part) else self._named(part)
         kinds = {grader.kind for grader in part.graders}
         return PartScore(
             name=part.name,
@@ -101,25 +100,32 @@ class _Judging:
             turn=part.turn,
             score=value.known,
             verdict="skip" if self._stopped(part) else self._verdict(value),
-            assertions=tuple(self._assertion(check) for one in part.graders for check in self._checks(part, one)),
-            scores=tuple(self._row(part, grader) for grader in graders),
+            assertions=tuple(self._assertion(check) for leaf in part.leaves for check in self._checks(part, leaf)),
+            scores=tuple(self._row(grader, named, grader.name) for grader in part.graders if named),
         )
 
-    def _row(self, part: Part, grader: Grader) -> GraderScore:
-        value = self._grader(part, grader)
+    def _named(self, part: Part) -> Mapping[str, tuple[Check, ...]]:
+        """The checks of a part's graders by their names."""
+        return {leaf.name: tuple(self._checks(part, leaf)) for leaf in part.leaves}
+
+    def _row(self, grader: Grader, named: Mapping[str, Sequence[Check]], name: str) -> GraderScore:
+        value = self._grader(grader, named, name)
         return GraderScore(
             name=grader.name,
             type=grader.kind,
             weight=grader.weight,
             required=bool(grader.required),
             score=value.known,
-            verdict=self._verdict(value),
+            verdict=self._verdict(value, grader.pass_threshold),
+            assertions=tuple(self._assertion(check) for check in named.get(name, ())),
+            scores=tuple(self._row(member, named, f"{name}.{member.name}") for member in grader.graders),
         )
 
-    def _verdict(self, value: Range) -> PartVerdict:
-        if value.low >= self.threshold:
+    def _verdict(self, value: Range, own: float | None = None) -> PartVerdict:
+        threshold = own or self.threshold
+        if value.low >= threshold:
             return "pass"
-        return "fail" if value.high < self.threshold else "unknown"
+        return "fail" if value.high < threshold else "unknown"
 
     def _assertion(self, check: Check) -> PartAssertion:
         return PartAssertion(
@@ -134,27 +140,56 @@ class _Judging:
         ending = self.evidence.record.ending
         return ending.how == "stopped" and part.turn is not None and part.turn > (ending.turn or 0)
 
-    def _grader(self, part: Part, grader: Grader) -> Range:
-        """The weighted mean of its members, after their own gates; 0 below its `min_score`."""
-        ranges = [_range(check) for check in self._checks(part, grader)]
-        if grader.criteria:
+    def _grader(self, grader: Grader, named: Mapping[str, Sequence[Check]], name: str) -> Range:
+        """The score of its members, after their own gates and turned round where it is negated; 0 below `min_score`."""
+        ranges = [_range(check) for check in named.get(name, ())]
+        ranges = (
+            [_turned(value) for value in ranges] if grader.negate else ranges
+        )  # the checks are turned round already
+        if grader.graders:
+            value = self._weighed(named, grader.graders, f"{name}.", passing=grader.aggregation == "passing")
+        elif grader.criteria:
             weights = {criterion.id: criterion.weight for criterion in self.case.criteria}
             ranges = [_floored(value, one.min_score) for value, one in zip(ranges, grader.criteria, strict=True)]
             value = _mean([weights[one.id] for one in grader.criteria], ranges, grader.criteria, self.threshold)
         else:
             value = _mean([1.0] * len(ranges), ranges, (), self.threshold)
-        return _floored(value, grader.min_score)
+        return _floored(_turned(value) if grader.negate else value, grader.min_score)
 
-    def _checks(self, part: Part, grader: Grader) -> list[Check]:
-        ids = [f"judge.criteria.{one.id}" for one in grader.criteria]
-        ids += [rule_check_id(part, grader, index) for index in range(len(grader.rules))]
+    def _weighed(
+        self,
+        named: Mapping[str, Sequence[Check]],
+        graders: Sequence[Grader],
+        prefix: str = "",
+        *,
+        passing: bool = False,
+    ) -> Range:
+        """The weighted mean of graders side by side, or of whether they pass; 0 where a required one falls short."""
+        ranges = [self._grader(grader, named, f"{prefix}{grader.name}") for grader in graders]
+        if passing:
+            ranges = [self._passing(grader, value) for grader, value in zip(graders, ranges, strict=True)]
+        return _mean([grader.weight for grader in graders], ranges, graders, self.threshold)
+
+    def _passing(self, grader: Grader, value: Range) -> Range:
+        """1 where a grader passes, 0 where it does not."""
+        verdict = self._verdict(value, grader.pass_threshold)
+        return Range(float(verdict == "pass"), float(verdict != "fail"))
+
+    def _checks(self, part: Part, leaf: Leaf) -> list[Check]:
+        ids = [f"judge.criteria.{one.id}" for one in leaf.grader.criteria]
+        ids += [rule_check_id(part, leaf.name, index) for index in range(len(leaf.grader.rules))]
         return [self.checks[identity] for identity in ids]
 
 
 def _range(check: Check) -> Range:
-    """The score of one check: the model's, else 1 for what holds and 0 for what does not."""
+    """The score of one check: the model's, else 1 for what holds, and of what does not the share that does."""
     score = check.score if check.role == "criterion" else {"met": 1.0, "not_met": 0.0}.get(check.state)
+    score = score if check.share is None or check.state == "unknown" else check.share
     return Range(0.0, 1.0) if score is None else Range(score, score)
+
+
+def _turned(value: Range) -> Range:
+    return Range(round(1.0 - value.high, 9), round(1.0 - value.low, 9))
 
 
 def _floored(value: Range, floor: float | None) -> Range:

@@ -12,12 +12,14 @@ from typing import Any
 from pydantic import ValidationError
 
 from skillup.errors import Fault, InputError
-from skillup.loading.agentv_graders import Translation, UntranslatableError
+from skillup.loading.agentv_graders import Translation
 from skillup.loading.agentv_input import opening
+from skillup.loading.agentv_rules import UntranslatableError
 from skillup.loading.document import Document, KeyPath
 from skillup.loading.faults import faults_from_validation
 from skillup.spec.agentv import AgentVFile, AgentVTest, AgentVTurn, text_of
-from skillup.spec.agentv_graders import AgentVGrader, Assertion
+from skillup.spec.agentv_graders import Assertion
+from skillup.spec.agentv_rules import AgentVGrader
 from skillup.spec.case import Case
 from skillup.spec.criteria import Attachment, JudgeContext
 from skillup.spec.judge import Judge
@@ -183,7 +185,7 @@ class _Test:
         if reference:
             label = f"the reference answer of turn {number}, one good answer among others"
             self._attachments.append(Attachment(label=label, turn=number, text=reference))
-            if not made.criteria:
+            if not made.criteria and not made.uses_reference:
                 made.compare()
         self._take(made, (*at, "assertions"), fallback=(*at, "expected_output"))
 
@@ -215,8 +217,8 @@ class _Test:
                 try:
                     made.grader(one, index)
                 except UntranslatableError as error:
-                    message, hint = error.args
-                    self._faults.append(self._document.fault((*at, index), message, hint=hint))
+                    message, hint, *below = error.args
+                    self._faults.append(self._document.fault((*at, index, *below), message, hint=hint))
                 except ValidationError as error:  # what a rule of ours refuses, and the format does not
                     context = error.errors(include_url=False)[0].get("ctx") or {"problem": str(error)}
                     message, hint = str(context.get("problem")), str(context.get("hint", ""))

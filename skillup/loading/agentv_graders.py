@@ -3,27 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from skillup.spec.agentv_graders import (
-    AgentVGrader,
-    Cost,
-    ExecutionMetrics,
-    IsJson,
-    Latency,
-    LlmGrader,
-    OneText,
-    Regex,
-    Rubric,
-    Rubrics,
-    SeveralTexts,
-    SkillTrigger,
-    TokenUsage,
-    ToolTrajectory,
-    WholeText,
-)
+from skillup.loading.agentv_rules import UntranslatableError, fields_rule, rules_of
+from skillup.loading.spelling import closest
+from skillup.spec.agentv_graders import Composite, LlmGrader, Rubric, Rubrics
+from skillup.spec.agentv_rules import AgentVGrader, FieldAccuracy
 from skillup.spec.criteria import Criterion
 from skillup.spec.problems import quoted
 from skillup.spec.rule_items import RuleItem
@@ -32,13 +19,6 @@ from skillup.spec.template import TEMPLATE
 
 _LONGEST_OWN_ID = 48
 """Characters of an id of the file's: ours has the part's name in front and, where it is taken, a number behind."""
-
-
-_JSON_TYPES = ["object", "array", "string", "number", "boolean", "null"]
-
-
-class UntranslatableError(Exception):
-    """(message, hint): an assertion that means nothing where it stands."""
 
 
 @dataclass
@@ -58,36 +38,79 @@ class Translation:
     criteria: list[Criterion] = field(default_factory=list)
     places: list[int | None] = field(default_factory=list)
     criteria_places: list[int | None] = field(default_factory=list)
+    uses_reference: bool = False
 
     def statements(self, texts: Sequence[str], place: int) -> None:
         """Plain texts: one grader in which each counts as much as any other assertion does."""
-        rubrics = [Rubric(outcome=text) for text in texts]
-        self._add(Rubrics(type="rubrics", criteria=tuple(rubrics), weight=float(len(texts))), place, rubrics=rubrics)
+        self.grader(_together(texts), place)
 
-    def grader(self, written: AgentVGrader, place: int) -> None:
+    def grader(self, written: AgentVGrader, place: int | None) -> None:
         """A structured assertion.
 
         Raises:
             UntranslatableError: it has nothing to judge by, or names a variable that there is not.
         """
+        self.graders.append(self._grader(written, place, self.graders))
+        self.places.append(place)
+
+    def _grader(self, written: AgentVGrader, place: int | None, beside: Sequence[Grader]) -> Grader:
         match written:
             case Rubrics():
-                self._add(written, place, rubrics=written.criteria)
+                own = self._asked(_questions(written.criteria), place)
             case LlmGrader(rubrics=rubrics) if rubrics:
-                self._add(written, place, rubrics=rubrics)
+                own = self._asked(_questions(rubrics), place)
             case LlmGrader():
-                self._scored(written, self._prompt(written.prompt), place)
+                text = self._prompt(written.prompt)
+                own = self._asked([(Rubric(outcome=text), text, True)], place)
+            case Composite():
+                own = self._members(written, place)
+            case FieldAccuracy():
+                self.uses_reference = True
+                own = _ruled([fields_rule(written, self.reference)])
             case _:
-                self._add(written, place, rules=list(_rules(written)))
+                own = _ruled(rules_of(written))
+        return Grader(
+            name=_free(written.name or str(getattr(written, "type", "grader")), {grader.name for grader in beside}),
+            type=getattr(written, "type", None),
+            weight=written.weight,
+            required=written.required,
+            min_score=written.min_score,
+            negate=written.negate,
+            **own,
+        )
+
+    def _members(self, written: Composite, place: int | None) -> dict[str, Any]:
+        """The members of a composite; those with a weight of the aggregator's have it instead of their own."""
+        how, members = written.aggregator, list[Grader]()
+        texts = [one for one in written.assertions if isinstance(one, str)]
+        for index, one in enumerate(written.assertions):
+            if isinstance(one, str) and one is not texts[0]:
+                continue
+            try:
+                member = self._grader(_together(texts) if isinstance(one, str) else one, place, members)
+            except UntranslatableError as error:
+                message, hint, *at = error.args
+                raise UntranslatableError(message, hint, "assertions", index, *at) from None
+            members.append(member.model_copy(update={"weight": how.weights.get(member.name, member.weight)}))
+        known = [member.name for member in members]
+        for name in how.weights:
+            if name not in known:
+                meant = closest(name, known)
+                hint = f"did you mean {quoted(meant)}?" if meant else f"its members are {', '.join(known)}"
+                message = f"no member has the name {quoted(name)}"
+                raise UntranslatableError(message, hint, "aggregator", "weights", name)
+        if how.type == "threshold":
+            return {"graders": tuple(members), "aggregation": "passing", "pass_threshold": how.threshold}
+        return {"graders": tuple(members)}
 
     def compare(self) -> None:
         """The implicit grader: how well the reply agrees with the reference answer, which the judge is given."""
         text = f"What the agent says in turn {self.turn} agrees with that turn's reference answer in all that matters."
-        self._scored(LlmGrader(type="llm-grader", name="expected_output"), text, None)
+        self.grader(LlmGrader(type="llm-grader", name="expected_output", prompt=text), None)
 
     def fallback(self) -> None:
         """The implicit grader of a test that has `criteria` and no assertion at all."""
-        self._scored(LlmGrader(type="llm-grader", name="criteria"), self.goal, None)
+        self.grader(LlmGrader(type="llm-grader", name="criteria"), None)
 
     def _prompt(self, prompt: str | None) -> str:
         if prompt is not None:
@@ -112,21 +135,10 @@ class Translation:
             "expected_output": self.reference,
         }
 
-    def _scored(self, written: LlmGrader, text: str, place: int | None) -> None:
-        self._add(written, place, criteria=[(Rubric(outcome=text), text, True)])
-
-    def _add(
-        self,
-        written: AgentVGrader,
-        place: int | None,
-        *,
-        rubrics: Sequence[Rubric] = (),
-        criteria: Sequence[tuple[Rubric, str, bool]] = (),
-        rules: Sequence[Mapping[str, Any]] = (),
-    ) -> None:
-        asked = [*criteria, *((rubric, _question(rubric), bool(rubric.score_ranges)) for rubric in rubrics)]
+    def _asked(self, questions: Iterable[tuple[Rubric, str, bool]], place: int | None) -> dict[str, Any]:
+        """What a model is asked: each with its text, and whether it is scored; kept, and graded."""
         graded = []
-        for rubric, text, is_scored in asked:
+        for rubric, text, is_scored in questions:
             identity = self._id(rubric.id)
             self.criteria.append(
                 Criterion(
@@ -141,28 +153,26 @@ class Translation:
             self.criteria_places.append(place)
             floor = 1.0 if rubric.required is True and is_scored and rubric.min_score is None else rubric.required
             graded.append(GradedCriterion(id=identity, required=floor, min_score=rubric.min_score))
-        self.graders.append(
-            Grader(
-                name=self._name(written),
-                type=getattr(written, "type", None),
-                weight=written.weight,
-                required=written.required,
-                min_score=written.min_score,
-                negate=written.negate,
-                criteria=tuple(graded),
-                rules=tuple(RuleItem.model_validate(rule) for rule in rules),
-            )
-        )
-        self.places.append(place)
+        return {"criteria": tuple(graded)}
 
     def _id(self, own: str | None) -> str:
         taken = {criterion.id for criterion in self.criteria}
         name = f"{self.part}.{(own or f'criterion-{len(self.criteria) + 1}')[:_LONGEST_OWN_ID]}"
         return _free(name, taken)
 
-    def _name(self, written: AgentVGrader) -> str:
-        taken = {grader.name for grader in self.graders}
-        return _free(written.name or str(getattr(written, "type", "grader")), taken)
+
+def _together(texts: Sequence[str]) -> Rubrics:
+    """Plain texts as one grader, which weighs as much as there are."""
+    rubrics = tuple(Rubric(outcome=text) for text in texts)
+    return Rubrics(type="rubrics", criteria=rubrics, weight=float(len(texts)))
+
+
+def _questions(rubrics: Sequence[Rubric]) -> list[tuple[Rubric, str, bool]]:
+    return [(rubric, _question(rubric), bool(rubric.score_ranges)) for rubric in rubrics]
+
+
+def _ruled(rules: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    return {"rules": tuple(RuleItem.model_validate(rule) for rule in rules)}
 
 
 def rendered(text: str, values: Mapping[str, str]) -> str:
@@ -204,70 +214,3 @@ def _question(rubric: Rubric) -> str:
         for low, high in [one.score_range]
     ]
     return "\n".join([text, "What the scores mean:", *ranges]) if ranges else text
-
-
-def _rules(written: AgentVGrader) -> Iterator[dict[str, Any]]:
-    """The rules that a deterministic grader amounts to; with several its score is the share that holds."""
-    match written:
-        case OneText():
-            yield _contains(written.type, "all", [written.value])
-        case SeveralTexts():
-            yield _contains(written.type, written.type.rpartition("-")[2], list(written.value))
-        case WholeText(type="equals"):
-            yield {"output_equals": {"text": written.value}}
-        case WholeText():
-            text = re.escape(written.value.strip())
-            pattern = rf"\A\s*{text}" if written.type == "starts-with" else rf"{text}\s*\z"
-            yield {"output_matches": {"all": [pattern], "ignore_case": False}}
-        case Regex():
-            yield {"output_matches": {"all": [written.pattern], "ignore_case": False}}
-        case IsJson():
-            yield {"json_schema": {"schema": {"type": _JSON_TYPES}}}
-        case ToolTrajectory():
-            yield from _trajectory(written)
-        case SkillTrigger():
-            yield {"skill_used": {"name": written.skill, "used": written.should_trigger}}
-        case _:
-            yield from _limits(written)
-
-
-def _contains(kind: str, how: str, texts: list[str]) -> dict[str, Any]:
-    return {"output_contains": {how: texts, "ignore_case": kind.startswith("icontains")}}
-
-
-def _trajectory(written: ToolTrajectory) -> Iterator[dict[str, Any]]:
-    for tool, count in written.minimums.items():
-        yield {"tool_called": {"name": tool, "count": {"min": count}}}
-    if not written.expected:
-        return
-    if written.mode == "subset":
-        yield {"tools_only": list(dict.fromkeys(call.tool for call in written.expected))}
-        return
-    mode = "any_order" if written.mode == "superset" else written.mode
-    steps = []
-    for call in written.expected:
-        named = call.args == "any" or (call.args_match or written.args_match) == "ignore"
-        steps.append({"name": call.tool} if named else {"name": call.tool, "args": call.args})
-    yield {"tool_order": {"order": steps, "mode": mode}}
-
-
-def _limits(written: AgentVGrader) -> Iterator[dict[str, Any]]:
-    match written:
-        case Latency():
-            yield {"max_seconds": written.threshold / 1000}
-        case Cost():
-            yield {"max_cost_usd": written.budget}
-        case TokenUsage():
-            for of in ("total", "input", "output"):
-                most = getattr(written, f"max_{of}")
-                if most is not None:
-                    yield {"max_tokens": {"max": most, "of": of}}
-        case ExecutionMetrics():
-            seconds = None if written.max_duration_ms is None else written.max_duration_ms / 1000
-            limits = {
-                "max_tool_calls": written.max_tool_calls,
-                "max_tokens": written.max_tokens,
-                "max_cost_usd": written.max_cost_usd,
-                "max_seconds": seconds,
-            }
-            yield from ({name: most} for name, most in limits.items() if most is not None)

@@ -102,9 +102,9 @@ def _placed_rules(case: Case) -> Iterator[tuple[KeyPath, Rule]]:
             for index, item in enumerate(items):
                 yield (*at, key, index, item.name), item.rule
         for number, part in enumerate(judge.scoring.parts if judge.scoring else ()):
-            for place, grader in enumerate(part.graders):
-                for index, item in enumerate(grader.rules):
-                    yield (*at, "scoring", "parts", number, "graders", place, "rules", index, item.name), item.rule
+            for leaf in part.leaves:
+                for index, item in enumerate(leaf.grader.rules):
+                    yield (*at, "scoring", "parts", number, *leaf.at, "rules", index, item.name), item.rule
 
 
 def judge_faults(case: Case, document: Document, *, case_id: str = "") -> Iterator[Fault]:

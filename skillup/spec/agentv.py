@@ -5,6 +5,7 @@ The shape alone; `loading/agentv.py` holds what one key means beside another, an
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StrictInt, model_validator
@@ -38,8 +39,10 @@ Content = Message | Annotated[tuple[ContentPart, ...], Field(min_length=1)]
 """A text, or parts of which the texts are joined."""
 
 
-def text_of(content: str | tuple[ContentPart, ...]) -> str:
-    """The text of a content; parts stand on lines of their own."""
+def text_of(content: str | tuple[ContentPart, ...] | dict[str, Any]) -> str:
+    """The text of a content; parts stand on lines of their own, data is JSON."""
+    if isinstance(content, dict):
+        return json.dumps(content, ensure_ascii=False, indent=2)
     return content if isinstance(content, str) else "\n".join(part.value for part in content)
 
 
@@ -68,7 +71,7 @@ class AgentVTurn(_Says):
     """One message of the user, with what the reply is judged by."""
 
     input: Content
-    expected_output: Content | None = None
+    expected_output: Content | dict[str, Any] | None = None
     assertions: tuple[Assertion, ...] = ()
 
     @model_validator(mode="after")

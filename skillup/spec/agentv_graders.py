@@ -8,18 +8,30 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BeforeValidator, Field, StrictInt, model_validator
 
+from skillup.spec.agentv_rules import (
+    AgentVGrader,
+    Cost,
+    ExecutionMetrics,
+    FieldAccuracy,
+    IsJson,
+    Latency,
+    OneText,
+    Regex,
+    SeveralTexts,
+    SkillTrigger,
+    TokenUsage,
+    ToolTrajectory,
+    WholeText,
+)
 from skillup.spec.criteria import CriterionId, Weight
-from skillup.spec.limit_rules import Dollars
 from skillup.spec.problems import fault_at, quoted
 from skillup.spec.scoring import Gated
-from skillup.spec.values import Flag, Message, Pattern, Spec, Text, Whole, Words, compile_pattern, number
+from skillup.spec.values import Spec, Threshold, Words
 
 REFUSED: Final[Mapping[str, str]] = MappingProxyType(
     {
         "code-grader": "write a rule, or check the workspace with `command` in a native case",
         "code-judge": "write a rule, or check the workspace with `command` in a native case",
-        "composite": "write its members as assertions with weights",
-        "field-accuracy": "check the fields with `json_path` in a native case",
         "include": "write the assertions of the template here",
         "llm-judge": "it is called llm-grader",
         "llm-rubric": "it is a name of version 5: write a text, or type: rubrics",
@@ -29,65 +41,6 @@ REFUSED: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 """Types that are known and not read, and what to write instead."""
-
-
-class AgentVGrader(Gated):
-    """What all assertions share."""
-
-    name: Words | None = None
-    weight: Weight = 1.0
-    negate: Flag = False
-
-
-class OneText(AgentVGrader):
-    """One text that the reply holds."""
-
-    type: Literal["contains", "icontains"]
-    value: Text
-
-
-class SeveralTexts(AgentVGrader):
-    """Several texts of which one, or each, is in the reply."""
-
-    type: Literal["contains-any", "contains-all", "icontains-any", "icontains-all"]
-    value: tuple[Text, ...] = Field(min_length=1)
-
-
-class WholeText(AgentVGrader):
-    """How the reply begins or ends, or all of it; blanks at both ends are left out."""
-
-    type: Literal["starts-with", "ends-with", "equals"]
-    value: Message
-
-
-class Regex(AgentVGrader):
-    """A pattern that is found in the reply."""
-
-    type: Literal["regex"]
-    value: Pattern
-    flags: str = ""
-
-    @model_validator(mode="after")
-    def _known_flags(self) -> Self:
-        unknown = sorted(set(self.flags) - set("imsgu"))
-        if unknown:
-            raise fault_at(
-                f"the flag {quoted(unknown[0])} is not known", "flags", hint="i, m and s mean something here"
-            )
-        compile_pattern(self.pattern)
-        return self
-
-    @property
-    def pattern(self) -> str:
-        """The pattern with those flags that make a difference."""
-        flags = "".join(flag for flag in "ims" if flag in self.flags)
-        return f"(?{flags}){self.value}" if flags else self.value
-
-
-class IsJson(AgentVGrader):
-    """The reply is JSON."""
-
-    type: Literal["is-json"]
 
 
 Points = Annotated[StrictInt, Field(ge=0, le=10)]
@@ -169,101 +122,32 @@ class LlmGrader(AgentVGrader):
         return self
 
 
-class ExpectedCall(Spec):
-    """One call of an expected trajectory."""
+class Aggregator(Spec):
+    """How the members of a `composite` make one score; `weights` are by their names."""
 
-    later = frozenset({"max_duration_ms"})
+    later_values = MappingProxyType({"type": frozenset({"code-grader", "llm-grader"})})
 
-    tool: Words
-    args: dict[str, Any] | Literal["any"] = "any"
-    args_match: Literal["exact", "ignore", "subset", "superset"] | tuple[Words, ...] | None = None
-
-
-class ToolTrajectory(AgentVGrader):
-    """Which tools were called, in which order."""
-
-    type: Literal["tool-trajectory"]
-    mode: Literal["any_order", "in_order", "exact", "subset", "superset"]
-    minimums: dict[Words, Annotated[Whole, Field(ge=1)]] = {}
-    expected: tuple[ExpectedCall, ...] = ()
-    args_match: Literal["exact", "ignore", "subset", "superset"] | tuple[Words, ...] = "exact"
+    type: Literal["weighted_average", "threshold"] = "weighted_average"
+    weights: dict[Words, Weight] = {}
+    threshold: Threshold | None = None
 
     @model_validator(mode="after")
-    def _translatable(self) -> Self:
-        if bool(self.minimums) == bool(self.expected):
-            raise fault_at("what the trajectory is held against is not clear", hint="give `minimums`, or `expected`")
-        if self.minimums and self.mode != "any_order":
-            raise fault_at("`minimums` belongs to `mode: any_order`", "minimums")
-        for index, call in enumerate(self.expected):
-            how = call.args_match or self.args_match
-            if call.args == "any" or how == "ignore":
-                continue
-            if how != "superset" or self.mode == "subset":
-                hint = "write `args_match: superset` (arguments in part), or `ignore`"
-                problem = "arguments are matched in part here, and not otherwise"
-                raise fault_at(problem, "expected", index, "args", hint=hint)
-        return self
-
-
-Milliseconds = Annotated[float, BeforeValidator(number), Field(gt=0, le=6e8, allow_inf_nan=False)]
-
-
-class Latency(AgentVGrader):
-    """At most so many milliseconds."""
-
-    type: Literal["latency"]
-    threshold: Milliseconds
-
-
-class Cost(AgentVGrader):
-    """At most so many US dollars."""
-
-    type: Literal["cost"]
-    budget: Dollars
-
-
-class TokenUsage(AgentVGrader):
-    """At most so many tokens; each limit that is given counts alike."""
-
-    type: Literal["token-usage"]
-    max_total: Annotated[Whole, Field(ge=1)] | None = None
-    max_input: Annotated[Whole, Field(ge=1)] | None = None
-    max_output: Annotated[Whole, Field(ge=1)] | None = None
-
-    @model_validator(mode="after")
-    def _some(self) -> Self:
-        if self.max_total is None and self.max_input is None and self.max_output is None:
-            raise fault_at("the grader checks nothing", hint="give max_total, max_input or max_output")
-        return self
-
-
-class ExecutionMetrics(AgentVGrader):
-    """Limits of several kinds; each that is given counts alike."""
-
-    later = frozenset({"max_llm_calls", "target_exploration_ratio", "exploration_tolerance"})
-
-    type: Literal["execution-metrics"]
-    max_tool_calls: Annotated[Whole, Field(ge=0)] | None = None
-    max_tokens: Annotated[Whole, Field(ge=1)] | None = None
-    max_cost_usd: Dollars | None = None
-    max_duration_ms: Milliseconds | None = None
-
-    @model_validator(mode="after")
-    def _some(self) -> Self:
-        limits = (self.max_tool_calls, self.max_tokens, self.max_cost_usd, self.max_duration_ms)
-        if all(limit is None for limit in limits):
+    def _one_way(self) -> Self:
+        if (self.type == "threshold") != (self.threshold is not None):
             raise fault_at(
-                "the grader checks nothing", hint="give max_tool_calls, max_tokens, max_cost_usd or max_duration_ms"
+                "`threshold` is the share of members that must pass", hint="give both it and type: threshold"
             )
+        if self.type == "threshold" and self.weights:
+            raise fault_at("members that pass or do not are counted, not weighed", "weights", hint="remove them")
         return self
 
 
-class SkillTrigger(AgentVGrader):
-    """The agent used a skill, or did not."""
+class Composite(AgentVGrader):
+    """Assertions that make one score."""
 
-    type: Literal["skill-trigger"]
-    skill: Words
-    should_trigger: Flag = True
+    type: Literal["composite"]
+    assertions: tuple[Assertion, ...] = Field(min_length=1)
+    aggregator: Aggregator = Aggregator()
 
 
 def _type_as_read(value: Any) -> Any:
@@ -287,6 +171,8 @@ AnyGrader = Annotated[
     | Rubrics
     | LlmGrader
     | ToolTrajectory
+    | FieldAccuracy
+    | Composite
     | Latency
     | Cost
     | TokenUsage
@@ -297,3 +183,5 @@ AnyGrader = Annotated[
 
 Assertion = Annotated[Words | AnyGrader, BeforeValidator(_type_as_read)]
 """A statement that a model judges, or a grader."""
+
+Composite.model_rebuild()

@@ -50,16 +50,22 @@ class ToolOrder(Rule):
 
 
 class ToolsOnly(Rule):
-    """No tool was called but these; an empty list forbids every call."""
+    """No tool was called but these, or as `calls` say; an empty list forbids every call."""
 
     kind = "tools_only"
     refused_in_failure = "write it as a success rule; to forbid a tool write `tool_called: NAME` as a failure rule"
-    names: tuple[Text, ...]
+    names: tuple[Text, ...] = ()
+    calls: tuple[Step, ...] = ()
 
     @model_validator(mode="before")
     @classmethod
     def _short(cls, value: Any) -> Any:
-        return _one_text_as_list(_wrapped(value, "names", list, str), "names")
+        value = _one_text_as_list(_wrapped(value, "names", list, str), "names")
+        if isinstance(value, dict) and not {"names", "calls"} & set(value):
+            raise fault_at(
+                "the rule says nothing about which calls are good", hint="give `names`; `[]` forbids every call"
+            )
+        return value
 
     @property
     def forbids(self) -> bool:

@@ -191,8 +191,8 @@ class Case(Spec):
     @property
     def graded_rules(self) -> tuple[Rule, ...]:
         """The rules that count towards a score and are no requirement, those of all judges."""
-        scored = (judge.scoring.graders for judge in self.all_judges if judge.scoring)
-        return tuple(rule for graders in scored for part, grader in graders for rule in part.rules_of(grader))
+        scored = (judge.scoring.leaves for judge in self.all_judges if judge.scoring)
+        return tuple(rule for leaves in scored for part, leaf in leaves for rule in part.rules_of(leaf.grader))
 
     @property
     def judge_scripts(self) -> tuple[tuple[ScriptFile, float], ...]:

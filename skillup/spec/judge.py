@@ -263,8 +263,9 @@ def _check_graded(scoring: Scoring, criteria: tuple[Criterion, ...]) -> None:
     """Raises a fault unless the parts score every criterion, each once, with weights, and in its own turn."""
     known = {criterion.id: criterion for criterion in criteria}
     for number, part in enumerate(scoring.parts):
-        for index, grader in enumerate(part.graders):
-            place = ("scoring", "parts", number, "graders", index)
+        for leaf in part.leaves:
+            grader = leaf.grader
+            place = ("scoring", "parts", number, *leaf.at)
             for member, one in enumerate(grader.criteria):
                 at = (*place, "criteria", member)
                 if one.id not in known:

@@ -22,7 +22,7 @@ from skillup.spec.call_rules import (
 )
 from skillup.spec.command_rule import CommandHolds
 from skillup.spec.content_rules import FileEquals, FileMatches, OutputEquals
-from skillup.spec.json_rules import JsonPath, JsonSchema
+from skillup.spec.json_rules import JsonFields, JsonPath, JsonSchema
 from skillup.spec.limit_rules import MaxCostUsd, MaxSeconds, MaxTokens
 from skillup.spec.milestones import MaxCallsAfter
 from skillup.spec.problems import fault_at
@@ -150,6 +150,7 @@ class RuleItem(Spec):
     file_equals: FileEquals | None = None
     json_path: JsonPath | None = None
     json_schema: JsonSchema | None = None
+    json_fields: JsonFields | None = None
     workspace_changed: WorkspaceChanged | None = None
     skill_used: SkillUsed | None = None
     command: CommandHolds | None = None

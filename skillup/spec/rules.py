@@ -146,10 +146,15 @@ def check_patterns(arguments: Any, *at: str | int) -> None:
 
 
 class CallPattern(Spec):
-    """Which calls are meant: a tool by one of its names, arguments in part, what came of it; a text is a name."""
+    """Which calls are meant: a tool by one of its names, arguments, what came of it; a text is a name.
+
+    `args_match` says whether a call may have more arguments than `args` (`part`), must have these (`exact`), or may
+    have none but these (`within`).
+    """
 
     name: tuple[Text, ...] = Field(min_length=1)
     args: dict[str, Any] = {}
+    args_match: Literal["part", "exact", "within"] = "part"
     raw_args: dict[str, Any] = {}
     status: Literal["ok", "error", "denied"] | None = None
 

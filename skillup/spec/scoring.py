@@ -5,6 +5,8 @@ A score here is not a requirement: what is missed costs its weight, and the whol
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, StrictInt, model_validator
@@ -49,9 +51,11 @@ class GradedCriterion(Gated):
 
 
 class Grader(Gated):
-    """One score: the weighted share of its `criteria` that are met, or the share of its `rules` that hold.
+    """One score: the weighted share of its `criteria` that are met, or of its `rules` that hold, or that of `graders`.
 
-    `negate` turns the score and every answer round. `type` is a word for reports.
+    Of its members the score is, by `aggregation`, their weighted `mean`, or the share of those that are `passing`.
+    `pass_threshold` is what it must reach itself, where that is not the judge's threshold. `negate` turns the score and
+    every answer round. `type` is a word for reports.
     """
 
     name: Words
@@ -60,17 +64,55 @@ class Grader(Gated):
     negate: Flag = False
     criteria: tuple[GradedCriterion, ...] = ()
     rules: tuple[RuleItem, ...] = ()
+    graders: tuple[Grader, ...] = ()
+    aggregation: Literal["mean", "passing"] = "mean"
+    pass_threshold: Threshold | None = None
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
-        if bool(self.criteria) == bool(self.rules):
-            raise fault_at("a grader has `criteria` or `rules`", hint="give exactly one of the two")
+        if [bool(members) for members in (self.criteria, self.rules, self.graders)].count(True) != 1:
+            raise fault_at("a grader has `criteria`, `rules` or `graders`", hint="give exactly one of them")
+        if "aggregation" in self.model_fields_set and not self.graders:
+            raise fault_at("`aggregation` says how `graders` make one score", "aggregation", hint="remove it")
+        _check_members(self.graders, self.name)
         return self
 
     @property
     def kind(self) -> str:
         """Its type, or what it is made of."""
-        return self.type or ("rubrics" if self.criteria else "rules")
+        return self.type or ("rubrics" if self.criteria else "rules" if self.rules else "composite")
+
+    def floor(self, threshold: float) -> float | None:
+        """The score without which everything beside it counts nothing; None when it is not required."""
+        return super().floor(self.pass_threshold or threshold)
+
+
+def _check_members(graders: tuple[Grader, ...], name: str) -> None:
+    """Raises a fault unless graders that stand side by side have names of their own, and one of them a weight."""
+    names = [grader.name for grader in graders]
+    for index, own in enumerate(names):
+        if own in names[:index]:
+            raise fault_at(f"another grader of {name} has the name {own}", "graders", index, "name")
+    if graders and not sum(grader.weight for grader in graders):
+        raise fault_at("the weights sum to 0, so nothing could change the score", "graders", hint="weigh one")
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A grader that scores by itself; `name` begins with those it is a member of, `at` is its place below the part."""
+
+    grader: Grader
+    name: str
+    at: tuple[str | int, ...]
+
+
+def _leaves(graders: tuple[Grader, ...], prefix: str, at: tuple[str | int, ...]) -> Iterator[Leaf]:
+    for index, grader in enumerate(graders):
+        leaf = Leaf(grader, f"{prefix}{grader.name}", (*at, "graders", index))
+        if grader.graders:
+            yield from _leaves(grader.graders, f"{leaf.name}.", leaf.at)
+        else:
+            yield leaf
 
 
 class Part(Spec):
@@ -90,13 +132,13 @@ class Part(Spec):
 
     @model_validator(mode="after")
     def _can_be_scored(self) -> Self:
-        names = [grader.name for grader in self.graders]
-        for index, name in enumerate(names):
-            if name in names[:index]:
-                raise fault_at(f"another grader of {self.name} has the name {name}", "graders", index, "name")
-        if self.graders and not sum(grader.weight for grader in self.graders):
-            raise fault_at("the weights sum to 0, so nothing could change the score", "graders", hint="weigh one")
+        _check_members(self.graders, self.name)
         return self
+
+    @property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """The graders that score by themselves, those inside others included."""
+        return tuple(_leaves(self.graders, "", ()))
 
 
 class Scoring(Spec):
@@ -117,21 +159,22 @@ class Scoring(Spec):
             if part.name in seen:
                 raise fault_at(f"another part has the name {part.name}", "parts", index, "name")
             seen.add(part.name)
-            for number, grader in enumerate(part.graders if self.on_turn_failure == "stop" and part.turn else ()):
-                if any(isinstance(item.rule, CommandHolds) for item in grader.rules):
+            for leaf in part.leaves if self.on_turn_failure == "stop" and part.turn else ():
+                if any(isinstance(item.rule, CommandHolds) for item in leaf.grader.rules):
                     problem = "commands run at the end, and the score of this turn is needed before the next one"
-                    raise fault_at(problem, "parts", index, "graders", number, hint="use `on_turn_failure: continue`")
+                    raise fault_at(problem, "parts", index, *leaf.at, hint="use `on_turn_failure: continue`")
             turns = [other.turn for other in self.parts[:index]]
             if part.turn is not None and part.turn in turns:
                 raise fault_at(f"turn {part.turn} is scored twice", "parts", index, "turn")
         return self
 
     @property
-    def graders(self) -> tuple[tuple[Part, Grader], ...]:
-        """Every grader with the part that it belongs to."""
-        return tuple((part, grader) for part in self.parts for grader in part.graders)
+    def leaves(self) -> tuple[tuple[Part, Leaf], ...]:
+        """Every grader that scores by itself, with the part that it belongs to."""
+        return tuple((part, leaf) for part in self.parts for leaf in part.leaves)
 
     @property
     def negated(self) -> frozenset[str]:
         """The ids of the criteria whose answers are turned round."""
-        return frozenset(one.id for _, grader in self.graders if grader.negate for one in grader.criteria)
+        leaves = (leaf.grader for _, leaf in self.leaves)
+        return frozenset(one.id for grader in leaves if grader.negate for one in grader.criteria)

@@ -213,6 +213,11 @@ DETERMINISTIC = """
               - {type: tool-trajectory, mode: any_order, minimums: {bash: 1, read: 2}}
               - {type: latency, threshold: 60000}
               - {type: execution-metrics, max_tool_calls: 0, max_duration_ms: 60000}
+              - {type: field-accuracy, fields: [{path: answer, match: numeric_tolerance, tolerance: 2}, {path: why}]}
+              - type: composite
+                aggregator: {type: threshold, threshold: 0.5}
+                assertions: [{type: is-json}, {type: contains, value: forbidden}]
+            expected_output: {answer: 41, why: because}
         script:
           - {user: hello, say: Hello there.}
           - {user: nothing, say: Fine.}
@@ -226,13 +231,16 @@ def test_deterministic_graders_score_without_a_model(project: Project) -> None:
     done = project.run("mixed.yaml", "--agent", "bare")
     found = row(done)
     scores = {one["name"]: one["score"] for one in found["scores"]}
-    assert scores == {"turn-1": 0.75, "turn-2": 1.0, "turn-3": pytest.approx(8 / 9), "assertions": 1.0}, done.stdout
+    assert scores == {"turn-1": 0.75, "turn-2": 1.0, "turn-3": pytest.approx(9 / 11), "assertions": 1.0}, done.stdout
     graders = {one["name"]: one["score"] for one in found["scores"][2]["scores"]}
     assert graders["tool-trajectory"] == 0.0
     assert graders["contains"] == graders["is-json"] == graders["regex"] == 1.0
+    assert graders["field-accuracy"] == graders["composite"] == 0.5
+    composite = found["scores"][2]["scores"][-1]
+    assert [(one["name"], one["score"]) for one in composite["scores"]] == [("is-json", 1.0), ("contains", 0.0)]
     assert (found["scores"][1]["assertions"], found["scores"][1]["verdict"]) == ([], "pass")
     assert done.code == 0
-    assert done.trial().grading.score == pytest.approx((0.75 + 1 + 8 / 9 + 1) / 4)
+    assert done.trial().grading.score == pytest.approx((0.75 + 1 + 9 / 11 + 1) / 4)
 
 
 def test_a_required_grader_that_is_missed_leaves_nothing_of_its_turn(project: Project) -> None:

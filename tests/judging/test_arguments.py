@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 
 from skillup.judging.arguments import difference
+from skillup.judging.calls import mismatch
+from skillup.spec.rules import CallPattern
+from tests.judging.story import call
 
 SAME: list[tuple[Any, Any]] = [
     ({}, {}),
@@ -84,3 +87,21 @@ def test_an_argument_that_nests_as_deep_as_may_be() -> None:
         deep = [deep]
     assert difference({"a": 1}, {"a": deep})
     assert difference(deep, deep) is None
+
+
+@pytest.mark.parametrize(
+    ("how", "expected", "why"),
+    [
+        ("part", {"a": 1}, None),
+        ("exact", {"a": 1, "b": {"c": 2}}, None),
+        ("exact", {"a": 1}, "'b' is there, and nothing but the others may be"),
+        ("exact", {"a": 1, "b": {}}, "'b.c' is there, and nothing but the others may be"),
+        ("exact", {"a": 1, "b": {"c": 2}, "d": 3}, "'d' is missing (it has a, b)"),
+        ("within", {"a": 1, "b": {"c": 2}, "d": 3}, None),
+        ("within", {"a": 1, "d": 3}, "'b' is there, and nothing but the others may be"),
+        ("within", {"a": 2, "b": {"c": 2}}, "a: expected 2, got 1"),
+    ],
+)
+def test_a_call_may_have_more_arguments_or_fewer_as_the_rule_says(how: str, expected: Any, why: str | None) -> None:
+    wanted = CallPattern.model_validate({"name": "bash", "args": expected, "args_match": how})
+    assert mismatch(wanted, call("bash", more={"a": 1, "b": {"c": 2}})) == why

@@ -183,6 +183,10 @@ EACH = {
         "{source: {file: a.json}, schema: {required: [n]}}",
         "{source: {file: a.json}, schema: {required: [m]}}",
     ),
+    "json_fields": (
+        "{source: {file: a.json}, fields: [{path: $.n, equals: 2}]}",
+        "{source: {file: a.json}, fields: [{path: $.n, equals: 2}, {path: $.m, equals: 2}]}",
+    ),
     "workspace_changed": (
         "{created: [b.txt], changed: [a.json], deleted: [old.txt], only: ['*'], unchanged: [c.txt]}",
         "{unchanged: [a.json]}",

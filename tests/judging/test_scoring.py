@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ from skillup.judging.judge import judge
 from skillup.results import Verdict
 from skillup.spec.case import Case
 from tests.judging.judged import asked, given, judge_model, openai
-from tests.judging.story import Story
+from tests.judging.story import Story, call, read
 
 HELLO: dict[str, Any] = {"output_contains": {"all": ["hello"]}}
 BYE: dict[str, Any] = {"output_contains": {"all": ["bye"]}}
@@ -46,6 +47,18 @@ def part(*graders: dict[str, Any], turn: int | None = 1) -> dict[str, Any]:
     return {"graders": named, **({"turn": turn} if turn else {})}
 
 
+def one(rule: dict[str, Any], weight: float = 1) -> dict[str, Any]:
+    """A member with a name of its own."""
+    return {"name": f"member-{next(COUNT)}", "rules": [rule], "weight": weight}
+
+
+def half(**more: Any) -> dict[str, Any]:
+    """A member that scores 0.5."""
+    return {**one(HELLO), "rules": [HELLO, BYE], **more}
+
+
+COUNT = itertools.count(1)
+
 ROWS: list[tuple[str, list[dict[str, Any]], float]] = [
     ("what holds", [{"rules": [HELLO]}], 1.0),
     ("what does not", [{"rules": [BYE]}], 0.0),
@@ -58,6 +71,14 @@ ROWS: list[tuple[str, list[dict[str, Any]], float]] = [
     ("so much required", [{"rules": [HELLO, BYE], "required": 0.5}, {"rules": [HELLO]}], 0.75),
     ("more required", [{"rules": [HELLO, BYE], "required": 0.6}, {"rules": [HELLO]}], 0.0),
     ("required at its own minimum", [{"rules": [HELLO, BYE], "required": True, "min_score": 0.5}], 0.5),
+    ("members by weight", [{"graders": [one(HELLO, 3), one(BYE)]}], 0.75),
+    ("members that pass", [{"graders": [one(HELLO), one(BYE), one(HELLO)], "aggregation": "passing"}], 2 / 3),
+    ("a member below its own threshold", [{"graders": [half(), one(HELLO)], "aggregation": "passing"}], 0.5),
+    ("a member at its own", [{"graders": [half(pass_threshold=0.5), one(HELLO)], "aggregation": "passing"}], 1.0),
+    ("a required member", [{"graders": [one(HELLO, 9), {**one(BYE), "required": True}]}, {"rules": [HELLO]}], 0.5),
+    ("members turned round", [{"graders": [one(HELLO, 3), one(BYE)], "negate": True}], 0.25),
+    ("a turned member", [{"graders": [one(HELLO), {**one(BYE), "negate": True}]}], 1.0),
+    ("members of members", [{"graders": [{"name": "x", "graders": [one(HELLO), one(BYE)]}, one(HELLO)]}], 0.75),
     ("below its minimum", [{"rules": [HELLO, BYE], "min_score": 0.6}, {"rules": [HELLO]}], 0.5),
 ]
 
@@ -145,3 +166,60 @@ def test_what_is_unknown_is_a_range_and_matters_only_where_it_could_decide(tmp_p
 def test_without_a_model_a_score_is_partial_and_no_verdict(tmp_path: Path) -> None:
     found = verdict(tmp_path, case(part({"criteria": ["one"]}), criteria=[{"id": "one", "text": "x", "turn": 1}]))
     assert (found.status, found.code, found.score, found.scores[0].verdict) == ("UNCHECKED", "partial", None, "unknown")
+
+
+CALLS = [call("read"), call("write"), call("bash", command="ls")]
+PARTLY: dict[str, tuple[str, float]] = {
+    "in order": ("tool_order: [read, edit, bash]", 2 / 3),
+    "in order, the first too late": ("tool_order: [bash, read, write]", 2 / 3),
+    "all of them": ("tool_order: [read, bash]", 1.0),
+    "any order": ("tool_order: {order: [bash, edit, read, glob], mode: any_order}", 0.5),
+    "exact": ("tool_order: {order: [read, edit, bash], mode: exact}", 2 / 3),
+    "exact, and then more": ("tool_order: {order: [read, write], mode: exact}", 2 / 3),
+    "exact, and then fewer": ("tool_order: {order: [read, write, bash, edit], mode: exact}", 0.75),
+    "only these": ("tools_only: [read, write]", 2 / 3),
+    "only with these arguments": (
+        "tools_only: {names: [read, write], calls: [{name: bash, args: {command: ls}}]}",
+        1.0,
+    ),
+    "only with others": ("tools_only: {names: [read, write], calls: [{name: bash, args: {command: rm}}]}", 2 / 3),
+    "a rule that is whole or nothing": ("tool_called: edit", 0.0),
+}
+
+
+@pytest.mark.parametrize(("rule", "score"), PARTLY.values(), ids=PARTLY.keys())
+def test_what_holds_in_part_counts_in_part(tmp_path: Path, rule: str, score: float) -> None:
+    evidence = Story(tmp_path).turn("hello", calls=CALLS).evidence()
+    written = {"parts": [{"name": "p", "graders": [{"name": "g", "rules": [read(rule)]}]}]}
+    judged: dict[str, Any] = {"type": "rule_based", "scoring": written}
+    found = judge(Case.model_validate({"id": "a", "input": {"prompt": "x"}, "judge": judged}), evidence)
+    assert found.scores[0].score == pytest.approx(score)
+    assert found.scores[0].assertions[0].passed == (score == 1)
+    judged["scoring"]["parts"][0]["graders"][0]["negate"] = True
+    turned = judge(Case.model_validate({"id": "a", "input": {"prompt": "x"}, "judge": judged}), evidence)
+    assert turned.scores[0].score == pytest.approx(1 - score)
+
+
+def test_a_call_that_cannot_be_seen_leaves_the_score_open_and_no_share(tmp_path: Path) -> None:
+    evidence = Story(tmp_path).turn("hello", calls=CALLS).hiding("edit").evidence()
+    written = {"parts": [{"name": "p", "graders": [{"name": "g", "rules": [read("tool_order: [read, edit]")]}]}]}
+    judged = {"type": "rule_based", "scoring": written}
+    found = judge(Case.model_validate({"id": "a", "input": {"prompt": "x"}, "judge": judged}), evidence)
+    assert (found.status, found.scores[0].score) == ("ERROR", None)
+
+
+def test_members_stand_below_their_grader_with_what_they_checked(tmp_path: Path) -> None:
+    members = [{"name": "a", "rules": [HELLO]}, {"name": "b", "rules": [BYE]}]
+    written = case(part({"name": "both", "graders": members, "aggregation": "passing", "pass_threshold": 0.5}))
+    found = verdict(tmp_path, written)
+    (both,) = found.scores[0].scores
+    assert (both.name, both.type, both.score, both.verdict) == ("both", "composite", 0.5, "pass")
+    assert [(one.name, one.score, one.verdict, len(one.assertions)) for one in both.scores] == [
+        ("a", 1.0, "pass", 1),
+        ("b", 0.0, "fail", 1),
+    ]
+    assert [one.id for one in found.assertion_results] == [
+        "judge.scoring.part-1.both.a[0]",
+        "judge.scoring.part-1.both.b[0]",
+    ]
+    assert len(found.scores[0].assertions) == 2

@@ -55,6 +55,7 @@ RECORD = "json_path: {path: $.response, equals: 'a word?'}"
 NO_CREATED = "json_path: {path: '$.workspace.created[0]', exists: false}"
 FILE_DATA = "json_path: {source: {file: made.json}, path: $.a, min: 1}"
 SHAPE = "json_schema: {source: {file: made.json}, schema: {required: [a]}}"
+FIELDS = "json_fields: {source: {file: made.json}, fields: [{path: $.a, equals: 1}]}"
 CREATED = "workspace_changed: {created: [made.txt]}"
 ONLY = "workspace_changed: {only: [kept.txt, there.txt, made.json]}"
 
@@ -93,6 +94,7 @@ IN_TURN_1: dict[str, dict[str, str]] = {
     RECORD:       {"-": "ncm", "1": "mmm", "2": "ncs", "any": "mmm", "last": "ncs"},
     FILE_DATA:    {"-": "ncm", "1": "mmm", "2": "ncs", "any": "mmm", "last": "ncs"},
     SHAPE:        {"-": "ncm", "1": "mmm", "2": "ncs", "any": "mmm", "last": "ncs"},
+    FIELDS:        {"-": "ncm", "1": "mmm", "2": "ncs", "any": "mmm", "last": "ncs"},
     NO_CREATED:   {"-": "mcn", "1": "nnn", "2": "mcs", "any": "nnn", "last": "mcs"},
 }  # fmt: skip
 
@@ -129,6 +131,7 @@ IN_TURN_2: dict[str, dict[str, str]] = {
     RECORD:       {"-": "mmn", "1": "nnn", "2": "mms", "any": "mmn", "last": "mms"},
     FILE_DATA:    {"-": "mmn", "1": "nnn", "2": "mms", "any": "mmn", "last": "mms"},
     SHAPE:        {"-": "mmn", "1": "nnn", "2": "mms", "any": "mmn", "last": "mms"},
+    FIELDS:        {"-": "mmn", "1": "nnn", "2": "mms", "any": "mmn", "last": "mms"},
     NO_CREATED:   {"-": "nnm", "1": "mmm", "2": "nns", "any": "nnm", "last": "nns"},
 }  # fmt: skip
 

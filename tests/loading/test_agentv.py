@@ -91,8 +91,32 @@ FAULTS: dict[str, tuple[str, str]] = {
     "an empty text": grader("{type: contains, value: ''}", "assertions[0].value: an empty text is contained in"),
     "no pattern": grader("{type: regex, value: '(?=x)'}", "assertions[0].value: not a valid RE2 pattern"),
     "code-grader": grader("{type: code_grader, command: x}", 'type: the grader "code-grader" of AgentV is not read'),
-    "composite": grader("{type: composite}", 'the grader "composite" of AgentV is not read here (write its members'),
-    "field-accuracy": grader("{type: field-accuracy}", 'the grader "field-accuracy" of AgentV is not read here'),
+    "an aggregator that is a program": grader(
+        "{type: composite, assertions: [x], aggregator: {type: code-grader}}",
+        'aggregator.type: "code-grader" is part of',
+    ),
+    "a share of what": grader(
+        "{type: composite, assertions: [x], aggregator: {type: threshold}}", "aggregator: `threshold` is the share"
+    ),
+    "a weight of nobody": grader(
+        "{type: composite, assertions: [{type: is-json}], aggregator: {weights: {is-jsn: 1}}}",
+        '7:93: tests[0].turns[0].assertions[0].aggregator.weights.is-jsn: no member has the name "is-jsn" (did you',
+    ),
+    "a member that means nothing": grader(
+        "{type: composite, assertions: [x, {type: llm-grader}]}", "assertions[0].assertions[1]: the grader has nothing"
+    ),
+    "fields of nothing": grader(
+        "{type: field-accuracy, fields: [{path: a}]}", "assertions[0]: the fields are compared with nothing"
+    ),
+    "fields of a text": (
+        in_turn("{type: field-accuracy, fields: [{path: a}]}") + "        expected_output: words\n",
+        "assertions[0]: the turn's `expected_output` is not JSON",
+    ),
+    "a field that is not expected": (
+        in_turn("{type: field-accuracy, fields: [{path: 'rows[0].totl'}]}")
+        + "        expected_output: {rows: [{total: 1}]}\n",
+        'fields[0].path: the turn\'s `expected_output` has no "rows[0].totl", so nothing could be compared',
+    ),
     "include": grader("{include: a}", "include: templates of assertions are not read (write the assertions"),
     "the judge's target": grader(
         "{type: llm-grader, prompt: x, target: y}", '"target" is part of the format but not supported yet'
@@ -102,9 +126,9 @@ FAULTS: dict[str, tuple[str, str]] = {
     "an unknown variable": grader(
         "{type: llm-grader, prompt: '{{ metadata }}'}", 'there is no variable "metadata" here (known: {{ input }},'
     ),
-    "whole arguments": grader(
-        "{type: tool-trajectory, mode: exact, expected: [{tool: bash, args: {command: ls}}]}",
-        "assertions[0].expected[0].args: arguments are matched in part here, and not otherwise",
+    "arguments that would be a pattern": grader(
+        "{type: tool-trajectory, mode: exact, expected: [{tool: bash, args: {command: {matches: ls}}}]}",
+        "assertions[0].expected[0].args: a mapping with `matches` alone is a pattern here",
     ),
     "a skill that is not there": grader(
         "{type: skill-trigger, skill: s}", '7:13: tests[0].turns[0].assertions[0]: the suite installs no skill "s"'
@@ -152,6 +176,16 @@ def test_two_tests_with_one_id_are_a_fault(tmp_path: Path) -> None:
     assert "tests[1].id: the id a is taken by" in lines[0]
 
 
+ARGS: dict[str, Any] = {"command": "ls", "env": {"A": 1, "B": 2}}
+ARGUMENTS: list[tuple[Any, dict[str, Any]]] = [
+    ("exact", {"args": ARGS, "args_match": "exact"}),
+    ("superset", {"args": ARGS}),
+    ("subset", {"args": ARGS, "args_match": "within"}),
+    ("ignore", {}),
+    (["command", "env.A", "nothing"], {"args": {"command": "ls", "env": {"A": 1}}}),
+    (["nothing"], {}),
+]
+
 RULES: list[tuple[dict[str, Any], list[dict[str, Any]]]] = [
     ({"type": "contains", "value": "x"}, [{"output_contains": {"all": ["x"], "ignore_case": False}}]),
     ({"type": "icontains_all", "value": ["x", "y"]}, [{"output_contains": {"all": ["x", "y"], "ignore_case": True}}]),
@@ -174,6 +208,26 @@ RULES: list[tuple[dict[str, Any], list[dict[str, Any]]]] = [
         {"type": "tool-trajectory", "mode": "subset", "expected": [{"tool": "bash"}, {"tool": "read"}]},
         [{"tools_only": {"names": ["bash", "read"]}}],
     ),
+    *(
+        (
+            {
+                "type": "tool-trajectory",
+                "mode": "in_order",
+                "args_match": how,
+                "expected": [{"tool": "bash", "args": ARGS}],
+            },
+            [{"tool_order": {"order": [{"name": ["bash"], **match}], "mode": "in_order"}}],
+        )
+        for how, match in ARGUMENTS
+    ),
+    (
+        {
+            "type": "tool-trajectory",
+            "mode": "subset",
+            "expected": [{"tool": "read"}, {"tool": "bash", "args": {"command": "ls"}, "args_match": "superset"}],
+        },
+        [{"tools_only": {"names": ["read"], "calls": [{"name": ["bash"], "args": {"command": "ls"}}]}}],
+    ),
     ({"type": "latency", "threshold": 1500}, [{"max_seconds": {"max": 1.5}}]),
     ({"type": "cost", "budget": 2}, [{"max_cost_usd": {"max": 2.0}}]),
     (
@@ -187,13 +241,16 @@ RULES: list[tuple[dict[str, Any], list[dict[str, Any]]]] = [
 ]
 
 
-@pytest.mark.parametrize(("assertion", "rules"), RULES, ids=[str(row[0]["type"]) for row in RULES])
+@pytest.mark.parametrize(
+    ("assertion", "rules"), RULES, ids=[f"{row[0]['type']}-{number}" for number, row in enumerate(RULES)]
+)
 def test_a_deterministic_grader_becomes_rules(
     tmp_path: Path, assertion: dict[str, Any], rules: list[dict[str, Any]]
 ) -> None:
     case = one(tmp_path, turn(assertion))
     assert case.scoring is not None
-    ((part, made),) = case.scoring.graders
+    (part,) = case.scoring.parts
+    (made,) = part.graders
     assert [item.model_dump(mode="json", by_alias=True, exclude_unset=True) for item in made.rules] == rules
     assert [rule.turn for rule in part.rules_of(made)] == [1] * len(rules)
     assert case.judge is not None
@@ -245,6 +302,51 @@ def test_a_reference_is_given_to_its_judge_or_compared_where_no_model_would_see_
     assert (attachment.turn, attachment.text) == (1, "the answer")
     judged = one(tmp_path, turn("a statement", expected_output="the answer"))
     assert [one.text for one in judged.criteria] == ["a statement"]
+
+
+FIELDS = [
+    {"path": "rows[0].n", "weight": 2},
+    {"path": "b-c", "match": "numeric_tolerance", "tolerance": 1, "required": False},
+]
+
+
+@pytest.mark.parametrize("reference", [{"rows": [{"n": "x"}], "b-c": 4}, '{"rows": [{"n": "{{who}}"}], "b-c": 4}'])
+def test_fields_are_held_against_the_reference_and_no_model_compares_it(tmp_path: Path, reference: Any) -> None:
+    grader = {"type": "field_accuracy", "fields": FIELDS, "aggregation": "all_or_nothing"}
+    case = one(tmp_path, {**turn(grader, expected_output=reference), "vars": {"who": "x"}})
+    assert case.criteria == ()
+    assert case.scoring is not None
+    (item,) = case.scoring.parts[0].graders[0].rules
+    assert item.model_dump(mode="json", by_alias=True, exclude_defaults=True) == {
+        "json_fields": {
+            "fields": [
+                {"path": "$['rows'][0]['n']", "equals": "x", "weight": 2.0},
+                {"path": "$['b-c']", "equals": 4, "match": "number", "tolerance": 1.0, "optional": True},
+            ],
+            "partial": False,
+        }
+    }
+
+
+def test_a_composite_is_a_grader_of_graders(tmp_path: Path) -> None:
+    members = [
+        "first",
+        {"type": "is-json", "name": "json", "weight": 5},
+        "second",
+        {"type": "composite", "assertions": ["z"]},
+    ]
+    weighed = {"type": "composite", "assertions": members, "aggregator": {"weights": {"json": 3}}}
+    passing = {"type": "composite", "assertions": ["y"], "aggregator": {"type": "threshold", "threshold": 0.5}}
+    case = one(tmp_path, turn(weighed, passing))
+    assert case.scoring is not None
+    first, second = case.scoring.parts[0].graders
+    assert [(made.name, made.weight, len(made.criteria)) for made in first.graders] == [
+        ("rubrics", 2.0, 2),
+        ("json", 3.0, 0),
+        ("composite", 1.0, 0),
+    ]
+    assert (first.aggregation, second.aggregation, second.pass_threshold) == ("mean", "passing", 0.5)
+    assert [made.id.rpartition("-")[2] for made in case.criteria] == ["1", "2", "3", "4"]
 
 
 def test_criteria_are_judged_where_nothing_else_is_and_given_to_the_judge_where_it_is(tmp_path: Path) -> None:

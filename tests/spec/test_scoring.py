@@ -28,7 +28,31 @@ FAULTS = {
         "",
         "another grader of a has the name g",
     ),
-    "nothing in a grader": ("{parts: [{name: a, graders: [{name: g}]}]}", "", "a grader has `criteria` or `rules`"),
+    "nothing in a grader": (
+        "{parts: [{name: a, graders: [{name: g}]}]}",
+        "",
+        "a grader has `criteria`, `rules` or `graders`",
+    ),
+    "two kinds": (
+        f"{{parts: [{{name: a, graders: [{{name: c, rules: [{RULE}], graders: [{G}]}}]}}]}}",
+        "",
+        "give exactly one",
+    ),
+    "members of one name": (
+        f"{{parts: [{{name: a, graders: [{{name: c, graders: [{G}, {G}]}}]}}]}}",
+        "",
+        "graders[0].graders[1].name: another grader of c has the name g",
+    ),
+    "an aggregation of nothing": (
+        f"{{parts: [{{name: a, graders: [{{name: g, rules: [{RULE}], aggregation: passing}}]}}]}}",
+        "",
+        "graders[0].aggregation: `aggregation` says how `graders` make one score",
+    ),
+    "a member of another turn": (
+        "{parts: [{name: a, turn: 1, graders: [{name: c, graders: [{name: g, criteria: [x]}]}]}]}",
+        "{id: x, text: t}",
+        "graders[0].graders[0].criteria[0]: the criterion x is not about what a scores",
+    ),
     "weights of 0": (
         f"{{parts: [{{name: a, graders: [{{name: g, weight: 0, rules: [{RULE}]}}]}}]}}",
         "",
