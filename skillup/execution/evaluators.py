@@ -22,7 +22,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 from skillup.environments.process import Command, Ended, ProcessError
-from skillup.errors import Cancelled, Fault, InputError
+from skillup.errors import Fault, InputError
 from skillup.execution.copies import both_ends
 from skillup.execution.criteria import SAVED, CriteriaStep
 from skillup.execution.masked import masked
@@ -166,17 +166,9 @@ def _ask(trial: Path, judge: Judge, processes: Processes) -> tuple[Evaluated, st
         argv = (sys.executable, "-P", "-X", "faulthandler", "-m", PROCESS, str(trial.absolute()), member, str(answer))
         command = Command(argv, {**processes.host, "PYTHONPATH": path}, Path.cwd())
         try:
-            ended = processes.nursery.run(
-                command,
-                stdout=log,
-                stderr=log,
-                deadline_seconds=judge.evaluator_seconds,
-                cancelled=processes.cancelled,
-            )
+            ended = processes.run(command, stdout=log, stderr=log, seconds=judge.evaluator_seconds)
         except ProcessError as error:
             return blank.model_copy(update={"error": f"its process could not be started: {error}"}), ""
-        if ended.how == "cancelled":
-            raise Cancelled
         printed = both_ends(log)[0]
         if answer.exists():
             return read_model(answer, Evaluated), printed

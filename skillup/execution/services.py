@@ -34,7 +34,7 @@ def open_services(
             tell(progress)
 
     try:
-        yield Services(nursery, models, ModelClients(cancelled), cancelled, host, told)
+        yield Services(nursery, host, cancelled, models, ModelClients(cancelled), told)
     finally:
         for server in started:
             server.close()

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from skillup.environments.process import Command, Ended, Nursery
-from skillup.errors import Cancelled
+from skillup.execution.processes import Processes
 from skillup.execution.single_shot import joined
 from skillup.modelclient.client import ModelRef
 from skillup.modelclient.clients import ModelClients
@@ -92,39 +91,13 @@ class SessionClaims:
 
 
 @dataclass(frozen=True)
-class Services:
+class Services(Processes):
     """What all trials of a run share. `models` starts the loopback model when it is first asked for.
 
     `clients` opens the models that judge.
     """
 
-    nursery: Nursery
     models: Callable[[], ModelServer]
     clients: ModelClients
-    cancelled: threading.Event
-    host: Mapping[str, str]
     tell: Callable[[Progress], None]
     sessions: SessionClaims = field(default_factory=SessionClaims)
-
-    def pause(self, seconds: float) -> None:
-        """Waits, unless the user stops the run.
-
-        Raises:
-            Cancelled: the user stopped it.
-        """
-        if self.cancelled.wait(seconds):
-            raise Cancelled
-
-    def run(self, command: Command, *, stdout: Path, stderr: Path, seconds: float) -> Ended:
-        """Runs a command to its end, at most `seconds` long; its output goes to the files, which may be one.
-
-        Raises:
-            Cancelled: the user stopped the run.
-            ProcessError: it could not be started, or its end is unknown.
-        """
-        ended = self.nursery.run(
-            command, stdout=stdout, stderr=stderr, deadline_seconds=seconds, cancelled=self.cancelled
-        )
-        if ended.how == "cancelled":
-            raise Cancelled
-        return ended

@@ -27,7 +27,6 @@ from skillup.execution.criteria import CriteriaStep
 from skillup.execution.ending import after_limit, next_limit, problem_of
 from skillup.execution.grading import grade, grade_unjudged
 from skillup.execution.place import Place, open_place
-from skillup.execution.processes import Processes
 from skillup.execution.record import Talk, record_trial, record_turn, traffic_of, with_artifacts
 from skillup.execution.scripts import run_scripts
 from skillup.execution.sessions import home_of_its_own, mixed_up, with_session_file
@@ -65,8 +64,7 @@ def run_trial(task: TrialTask, services: Services) -> TrialResult:
             talk = Talk.impossible(Failure.of(error))
         record = record_trial(task, talk, started, time.monotonic() - clock)
         folder.save_record(with_artifacts(record, talk.workspace, task.case.collect_artifacts, folder))
-        processes = Processes(services.nursery, services.host, services.cancelled)
-        judging = CriteriaStep("rest", task.judges, services.clients, masker=folder.masker, processes=processes)
+        judging = CriteriaStep("rest", task.judges, services.clients, masker=folder.masker, processes=services)
         result = grade(task.attempt_folder, judging)
         if talk.workspace and (task.keep == "all" or (task.keep == "failed" and result.status != "PASS")):
             keep_workspace(talk.workspace, task.attempt_folder, folder.masker)
