@@ -231,6 +231,18 @@ class ScriptRecord(Executed):
     errors: str = ""
 
 
+class ProgramRecord(Executed):
+    """What the program of a grader printed: `output` on stdout, `errors` on stderr.
+
+    `files` are those of the suite, with their hashes; `grader` is its part's name and its own.
+    """
+
+    grader: str
+    command: tuple[str, ...]
+    files: dict[str, str]
+    errors: str = ""
+
+
 class TrialRecord(Value):
     """Everything that happened in one trial; the judge reads this, the snapshots and the case, and nothing else.
 
@@ -263,6 +275,7 @@ class TrialRecord(Value):
     artifact_notes: tuple[str, ...] = ()
     commands: tuple[CommandRecord, ...] = ()
     scripts: tuple[ScriptRecord, ...] = ()
+    programs: tuple[ProgramRecord, ...] = ()
 
     @model_validator(mode="after")
     def _error_has_a_failure(self) -> Self:
@@ -366,6 +379,7 @@ class Check(Value):
     `forbidden` marks a `not_met` that is something that happened, not something missing: a later fault of ours does
     not excuse it (`violations_before_error`). `evaluator` names the evaluator that gave the `score`, from 0 to 1.
     `share`, in [0, 1], is how much of a rule holds that does not hold whole: what it counts where parts are scored.
+    `assertions` are what the program of a grader said one by one.
     """
 
     id: str
@@ -382,6 +396,7 @@ class Check(Value):
     score: float | None = None
     share: float | None = None
     reasoning: str | None = None
+    assertions: tuple[PartAssertion, ...] = ()
 
 
 class Assertion(Value):

@@ -77,6 +77,7 @@ _SHORT_FORMS: Mapping[str, Schema] = MappingProxyType(
         "Step": {"anyOf": [_TEXT, _TEXTS]},
         "ToolOrder": _LIST,
         "ToolsOnly": {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]},
+        "Program": {"anyOf": [_TEXT, _TEXTS]},
         "JsonFields": {"type": "array", "items": {"$ref": "#/$defs/JsonField"}, "minItems": 1},
         "MaxToolCalls": {"type": "integer", "minimum": 0},
         "NoRepeatedCalls": {"anyOf": [{"const": True}, {"type": "integer", "minimum": 1}]},

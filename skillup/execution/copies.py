@@ -17,7 +17,7 @@ from skillup.environments.host import TrialRoot, open_trial_root
 from skillup.environments.process import Command, ProcessError
 from skillup.errors import TrialError
 from skillup.execution.task import Services, TrialTask
-from skillup.results import Executed, ScriptRecord
+from skillup.results import Executed, ProgramRecord, ScriptRecord
 
 Record = TypeVar("Record", bound=Executed)
 
@@ -53,7 +53,7 @@ def run_on_copy(
 def _run(command: Command, root: TrialRoot, services: Services, record: Executed) -> dict[str, Any]:
     """How the program ended and what it printed, by the names of a record."""
     out = root.scratch / "stdout"
-    err = root.scratch / "stderr" if isinstance(record, ScriptRecord) else out
+    err = root.scratch / "stderr" if isinstance(record, (ScriptRecord, ProgramRecord)) else out
     ended = services.run(command, stdout=out, stderr=err, seconds=record.timeout_seconds)
     output, cut = both_ends(out)
     found = {

@@ -22,6 +22,7 @@ from skillup.results import (
     ExecutionMode,
     Failure,
     ModelTraffic,
+    ProgramRecord,
     ScriptRecord,
     TrialRecord,
     TurnRecord,
@@ -47,6 +48,7 @@ class Talk:
     skill_files: Mapping[str, str] = field(default_factory=dict)
     commands: tuple[CommandRecord, ...] = ()
     scripts: tuple[ScriptRecord, ...] = ()
+    programs: tuple[ProgramRecord, ...] = ()
 
     @classmethod
     def impossible(cls, failure: Failure) -> Talk:
@@ -158,7 +160,7 @@ def stamp(moment: datetime) -> str:
 
 def record_trial(task: TrialTask, talk: Talk, started: datetime, seconds: float) -> TrialRecord:
     """The whole trial, for the judge and for whoever looks into it later; `seconds` is how long it took in all."""
-    judging = sum(one.duration_ms for one in talk.commands) + sum(one.duration_ms for one in talk.scripts)
+    judging = sum(one.duration_ms for one in (*talk.commands, *talk.scripts, *talk.programs))
     return TrialRecord(
         case_id=task.case.id,
         title=task.case.title,
@@ -180,6 +182,7 @@ def record_trial(task: TrialTask, talk: Talk, started: datetime, seconds: float)
         failures=talk.failures,
         commands=talk.commands,
         scripts=talk.scripts,
+        programs=talk.programs,
         hidden_tools=tuple(sorted(ENGINES[task.agent.engine].hidden_tools)) if task.agent.engine in ENGINES else (),
     )
 

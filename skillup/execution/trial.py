@@ -27,6 +27,7 @@ from skillup.execution.criteria import CriteriaStep
 from skillup.execution.ending import after_limit, next_limit, problem_of
 from skillup.execution.grading import grade, grade_unjudged
 from skillup.execution.place import Place, open_place
+from skillup.execution.programs import run_programs
 from skillup.execution.record import Talk, record_trial, record_turn, traffic_of, with_artifacts
 from skillup.execution.scripts import run_scripts
 from skillup.execution.sessions import home_of_its_own, mixed_up, with_session_file
@@ -134,6 +135,7 @@ def _talk(task: TrialTask, services: Services, folder: TrialFolder, stack: ExitS
         skill_files=place.skill_files,
         commands=run_commands(task, services, place.root.workspace, ending),
         scripts=run_scripts(task, services, place.root.workspace, ending=ending, turns=turns, masker=folder.masker),
+        programs=run_programs(task, services, place.root.workspace, ending=ending, turns=turns, masker=folder.masker),
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from skillup.judging.describe import MAX_TEXT
 from skillup.judging.evidence import Evidence
 from skillup.judging.outcome import Outcome, bounded
-from skillup.results import Check, CheckState, Criteria, CriterionResult, Judging
+from skillup.results import Check, CheckState, Criteria, CriterionResult, Judging, PartAssertion
 from skillup.spec.case import Case
 from skillup.spec.criteria import Criterion
 
@@ -38,8 +38,14 @@ def turned_round(check: Check) -> Check:
             "state": states[check.state],
             "score": None if check.score is None else 1.0 - check.score,
             "share": None if check.share is None else 1.0 - check.share,
+            "assertions": tuple(_turned_assertion(one) for one in check.assertions),
         }
     )
+
+
+def _turned_assertion(one: PartAssertion) -> PartAssertion:
+    state: CheckState = "not_met" if one.passed else "met"
+    return one.model_copy(update={"passed": not one.passed, "score": float(not one.passed), "state": state})
 
 
 def absent(criterion: Criterion, evidence: Evidence) -> Outcome | None:

@@ -8,6 +8,7 @@ from skillup.judging.criteria import criteria_checks, judging_of, reasoning_of, 
 from skillup.judging.describe import describe, describe_expected, describe_gate
 from skillup.judging.evaluators import evaluator_checks
 from skillup.judging.evidence import Evidence
+from skillup.judging.program_checks import program_check
 from skillup.judging.rules import evaluate
 from skillup.judging.scoring import rule_check_id, scored
 from skillup.judging.script_checks import script_checks
@@ -124,6 +125,10 @@ def _rules(case: Case, evidence: Evidence) -> Iterator[Check]:
     for index, rule in enumerate(case.failure_rules):
         yield _check(f"judge.failure[{index}]", "failure", describe(rule), rule, evidence)
     for part, leaf in case.scoring.leaves if case.scoring else ():
+        if leaf.grader.program is not None and case.judge is not None:
+            threshold = leaf.grader.pass_threshold or case.judge.threshold
+            check = program_check(part, leaf, leaf.grader.program, threshold, evidence)
+            yield turned_round(check) if leaf.grader.negate else check
         for index, rule in enumerate(part.rules_of(leaf.grader)):
             check = _check(rule_check_id(part, leaf.name, index), "graded", describe(rule), rule, evidence)
             yield turned_round(check) if leaf.grader.negate else check

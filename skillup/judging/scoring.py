@@ -100,7 +100,7 @@ class _Judging:
             turn=part.turn,
             score=value.known,
             verdict="skip" if self._stopped(part) else self._verdict(value),
-            assertions=tuple(self._assertion(check) for leaf in part.leaves for check in self._checks(part, leaf)),
+            assertions=tuple(one for leaf in part.leaves for one in _assertions(self._checks(part, leaf))),
             scores=tuple(self._row(grader, named, grader.name) for grader in part.graders if named),
         )
 
@@ -117,7 +117,7 @@ class _Judging:
             required=bool(grader.required),
             score=value.known,
             verdict=self._verdict(value, grader.pass_threshold),
-            assertions=tuple(self._assertion(check) for check in named.get(name, ())),
+            assertions=_assertions(named.get(name, ())),
             scores=tuple(self._row(member, named, f"{name}.{member.name}") for member in grader.graders),
         )
 
@@ -126,15 +126,6 @@ class _Judging:
         if value.low >= threshold:
             return "pass"
         return "fail" if value.high < threshold else "unknown"
-
-    def _assertion(self, check: Check) -> PartAssertion:
-        return PartAssertion(
-            text=check.text,
-            passed=check.state == "met",
-            evidence=check.evidence,
-            score=_range(check).known,
-            state=check.state,
-        )
 
     def _stopped(self, part: Part) -> bool:
         ending = self.evidence.record.ending
@@ -178,7 +169,23 @@ class _Judging:
     def _checks(self, part: Part, leaf: Leaf) -> list[Check]:
         ids = [f"judge.criteria.{one.id}" for one in leaf.grader.criteria]
         ids += [rule_check_id(part, leaf.name, index) for index in range(len(leaf.grader.rules))]
+        ids += [f"judge.scoring.{part.name}.{leaf.name}.program"] if leaf.grader.program else []
         return [self.checks[identity] for identity in ids]
+
+
+def _assertions(checks: Sequence[Check]) -> tuple[PartAssertion, ...]:
+    """Checks as a part's assertions; of a program's, those that it made itself."""
+    own = (
+        PartAssertion(
+            text=check.text,
+            passed=check.state == "met",
+            evidence=check.evidence,
+            score=_range(check).known,
+            state=check.state,
+        )
+        for check in checks
+    )
+    return tuple(one for check, row in zip(checks, own, strict=True) for one in check.assertions or (row,))
 
 
 def _range(check: Check) -> Range:

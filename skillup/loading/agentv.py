@@ -12,12 +12,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from skillup.errors import Fault, InputError
-from skillup.loading.agentv_graders import Translation
+from skillup.loading.agentv_graders import Place, Translation
 from skillup.loading.agentv_input import opening
 from skillup.loading.agentv_rules import UntranslatableError
 from skillup.loading.document import Document, KeyPath
 from skillup.loading.faults import faults_from_validation
-from skillup.spec.agentv import AgentVFile, AgentVTest, AgentVTurn, text_of
+from skillup.loading.references import References
+from skillup.spec.agentv import AgentVFile, AgentVTurn, text_of
 from skillup.spec.agentv_graders import Assertion
 from skillup.spec.agentv_rules import AgentVGrader
 from skillup.spec.case import Case
@@ -56,8 +57,10 @@ def is_agentv(document: Document) -> bool:
     return isinstance(document.data, dict) and "tests" in document.data and "cases" not in document.data
 
 
-def tests_of(document: Document) -> list[tuple[Case, Document]]:
+def tests_of(document: Document, folder: str, suite: References) -> list[tuple[Case, Document]]:
     """The tests of a file as cases, each with a document that leads its faults back to the file.
+
+    `folder` is the file's, relative to the root of `suite`, which holds the files that it names.
 
     Raises:
         InputError: with all faults of the file.
@@ -69,8 +72,8 @@ def tests_of(document: Document) -> list[tuple[Case, Document]]:
     except ValidationError as error:
         faults += faults_from_validation(error, document, AgentVFile)
     cases = []
-    for index, test in enumerate(written.tests if written else ()):
-        made = _Test(written, test, index, document, faults).case() if written else None
+    for index in range(len(written.tests) if written else 0):
+        made = _Test(written, index, document, Place(suite, folder), faults).case() if written else None
         cases += [made] if made else []
     if faults:
         raise InputError(sorted(set(faults)))
@@ -108,9 +111,10 @@ def _misplaced(document: Document) -> Iterator[Fault]:
 class _Test:
     """One test, while it is translated; faults are added to the list."""
 
-    def __init__(self, file: AgentVFile, test: AgentVTest, index: int, document: Document, faults: list[Fault]) -> None:
+    def __init__(self, file: AgentVFile, index: int, document: Document, place: Place, faults: list[Fault]) -> None:
         self._file = file
-        self._test = test
+        self._place = place
+        self._test = file.tests[index]
         self._at: KeyPath = ("tests", index)
         self._document = document
         self._faults = faults
@@ -208,7 +212,8 @@ class _Test:
 
     def _translation(self, name: str, turn: int | None, reference: str) -> Translation:
         goal = self._filled(self._test.criteria or "")
-        return Translation(name, turn, self._test.window_size, goal, reference)
+        early = turn is not None and self._test.on_turn_failure == "stop"
+        return Translation(self._place, name, turn, self._test.window_size, early, goal, reference)
 
     def _translate(self, made: Translation, assertions: tuple[Assertion, ...], at: KeyPath) -> None:
         texts = [one for one in assertions if isinstance(one, str)]

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from skillup.loading.agentv_rules import UntranslatableError, fields_rule, rules_of
+from skillup.loading.references import References
 from skillup.loading.spelling import closest
-from skillup.spec.agentv_graders import Composite, LlmGrader, Rubric, Rubrics
+from skillup.spec.agentv_graders import CodeGrader, Composite, LlmGrader, Rubric, Rubrics
 from skillup.spec.agentv_rules import AgentVGrader, FieldAccuracy
 from skillup.spec.criteria import Criterion
 from skillup.spec.problems import quoted
+from skillup.spec.programs import Program
 from skillup.spec.rule_items import RuleItem
 from skillup.spec.scoring import GradedCriterion, Grader
 from skillup.spec.template import TEMPLATE
@@ -21,17 +25,27 @@ _LONGEST_OWN_ID = 48
 """Characters of an id of the file's: ours has the part's name in front and, where it is taken, a number behind."""
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where a file's own paths begin: in `folder`, below the root of `suite`."""
+
+    suite: References
+    folder: str
+
+
 @dataclass
 class Translation:
     """The assertions of one part of a test, while they are translated; `places` are their places in the list.
 
-    `turn` is None for the whole conversation. `goal` is the test's `criteria`, `reference` the turn's
-    `expected_output`; both are empty where there is none.
+    `turn` is None for the whole conversation; with `early` its score decides whether the next one takes place. `goal`
+    is the test's `criteria`, `reference` the turn's `expected_output`; both are empty where there is none.
     """
 
+    at: Place
     part: str
     turn: int | None
     window: int | None
+    early: bool
     goal: str
     reference: str
     graders: list[Grader] = field(default_factory=list)
@@ -60,10 +74,12 @@ class Translation:
             case LlmGrader(rubrics=rubrics) if rubrics:
                 own = self._asked(_questions(rubrics), place)
             case LlmGrader():
-                text = self._prompt(written.prompt)
+                text = self._prompt(written)
                 own = self._asked([(Rubric(outcome=text), text, True)], place)
             case Composite():
                 own = self._members(written, place)
+            case CodeGrader():
+                own = {"program": self._program(written)}
             case FieldAccuracy():
                 self.uses_reference = True
                 own = _ruled([fields_rule(written, self.reference)])
@@ -78,6 +94,28 @@ class Translation:
             negate=written.negate,
             **own,
         )
+
+    def _program(self, written: CodeGrader) -> Program:
+        """The program, in the folder of the file that names it unless it says another."""
+        if self.early:
+            hint = "use `on_turn_failure: continue`, or put it into the test's `assertions`"
+            raise UntranslatableError("programs run at the end, and the score is needed before the next turn", hint)
+        self.uses_reference = True
+        folder = self._path(written.cwd or ".")
+        return Program.model_validate(
+            {
+                "command": written.command if isinstance(written.command, str) else list(written.command),
+                "cwd": None if folder == "." else folder,
+                "config": written.config,
+                "criteria": self.goal,
+                "expected_output": self.reference,
+                "timeout_seconds": written.timeout_seconds,
+            }
+        )
+
+    def _path(self, written: str) -> str:
+        """A path as the suite has it; in the file it is relative to the file's folder."""
+        return os.path.normpath(Path(self.at.folder, written))
 
     def _members(self, written: Composite, place: int | None) -> dict[str, Any]:
         """The members of a composite; those with a weight of the aggregator's have it instead of their own."""
@@ -112,9 +150,14 @@ class Translation:
         """The implicit grader of a test that has `criteria` and no assertion at all."""
         self.grader(LlmGrader(type="llm-grader", name="criteria"), None)
 
-    def _prompt(self, prompt: str | None) -> str:
-        if prompt is not None:
-            return rendered(prompt, self._variables())
+    def _prompt(self, written: LlmGrader) -> str:
+        if written.prompt_file is not None:
+            found = self.at.suite.text_of(self._path(written.prompt_file))
+            if isinstance(found, tuple):
+                raise UntranslatableError(*found, "prompt")
+            return rendered(found, self._variables())
+        if written.prompt is not None:
+            return rendered(written.prompt, self._variables())
         if not self.goal and not self.reference:
             hint = "give `prompt` or `rubrics`, or the test `criteria`"
             raise UntranslatableError("the grader has nothing to judge by", hint)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,7 +88,7 @@ class CaseLoader:
         try:
             document = read_document(path, display)
             if is_agentv(document):
-                for case, own in tests_of(document):
+                for case, own in self._tests(document, path):
                     self._take(self._merged(case, own), own)
             elif is_dataset(document, path):
                 self._tasks(document, path)
@@ -95,6 +96,10 @@ class CaseLoader:
                 self._take(self._case(document, path), document)
         except InputError as error:
             self.faults += error.faults
+
+    def _tests(self, document: Document, path: Path) -> list[tuple[Case, Document]]:
+        """The tests of a file of AgentV's, each a case."""
+        return tests_of(document, os.path.relpath(path.parent, self._ground.root), self.references)
 
     def _tasks(self, document: Document, path: Path) -> None:
         """The tasks of a data set, each a case."""

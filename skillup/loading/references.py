@@ -18,11 +18,13 @@ from pydantic import BaseModel
 from skillup.errors import Fault
 from skillup.loading.document import Document, KeyPath
 from skillup.loading.paths import Ground
+from skillup.loading.programs import with_files
 from skillup.loading.scripts import script_hash
 from skillup.spec.case import Case
 from skillup.spec.content_rules import SuiteText
 from skillup.spec.json_rules import JsonSchema
 from skillup.spec.jsonschemas import checked_schema
+from skillup.spec.programs import Program
 from skillup.spec.script_judge import ScriptFile
 
 MAX_BYTES = 1024 * 1024
@@ -53,6 +55,13 @@ class References:
                     update[name] = made
         return (case.model_copy(update=update) if update else case), faults
 
+    def text_of(self, written: str) -> str | tuple[str, str]:
+        """What a file of the suite holds; message and hint when it cannot be read."""
+        complaint = self.ground.complaint(written)
+        if complaint is None and written not in self._texts:
+            complaint = self._load(written)
+        return complaint or self._texts[written]
+
     def named_by(self, case: Case) -> list[Path]:
         """The files that a case with its texts filled in was given."""
         return [self.paths[written] for written in dict.fromkeys(_written_in(case)) if written in self.paths]
@@ -62,6 +71,8 @@ class References:
             return self._read(value, document, at, faults)
         if isinstance(value, ScriptFile):
             return self._script(value, document, at, faults)
+        if isinstance(value, Program):
+            return self._program(value, document, at, faults)
         if isinstance(value, JsonSchema) and value.file is not None:
             place = (*at, "schema") if (*at, "schema") in document.marks else (*at, "file")
             file = self._read(value.file, document, place, faults)
@@ -91,13 +102,11 @@ class References:
             faults.append(document.fault(at, message, hint="keep one"))
             return reference
         written = reference.path
-        complaint = self.ground.complaint(written)
-        if complaint is None and written not in self._texts:
-            complaint = self._load(written)
-        if complaint:
-            faults.append(document.fault(at, complaint[0], hint=complaint[1]))
+        found = self.text_of(written)
+        if isinstance(found, tuple):
+            faults.append(document.fault(at, found[0], hint=found[1]))
             return reference
-        return SuiteText(path=written, text=self._texts[written])
+        return SuiteText(path=written, text=found)
 
     def _script(self, script: ScriptFile, document: Document, at: KeyPath, faults: list[Fault]) -> ScriptFile:
         """The script with the hash of what its file holds now."""
@@ -115,6 +124,15 @@ class References:
             faults.append(document.fault(at, complaint[0], hint=complaint[1]))
             return script
         return ScriptFile(path=script.path, sha256=self._hashes[script.path])
+
+    def _program(self, program: Program, document: Document, at: KeyPath, faults: list[Fault]) -> Program:
+        """The program with the hashes of the files that it is started with."""
+        found = with_files(program, self.ground)
+        if not isinstance(found, Program):
+            faults.append(document.fault(at, found[0], hint=found[1]))
+            return program
+        self.paths.update({file.path: Path(os.path.realpath(self.ground.root / file.path)) for file in found.files})
+        return found
 
     def _load(self, written: str) -> tuple[str, str] | None:
         """Reads a file; message and hint when it cannot be compared with."""
@@ -142,6 +160,8 @@ def _written_in(value: Any) -> Iterator[str]:
     """The paths of all references of a case, or of a part of one."""
     if isinstance(value, ScriptFile):
         yield value.path
+    elif isinstance(value, Program):
+        yield from (file.path for file in value.files)
     elif isinstance(value, SuiteText):
         yield from [value.path] if value.path is not None else []
     elif isinstance(value, Case):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, Self
@@ -26,17 +27,16 @@ from skillup.spec.agentv_rules import (
 from skillup.spec.criteria import CriterionId, Weight
 from skillup.spec.problems import fault_at, quoted
 from skillup.spec.scoring import Gated
-from skillup.spec.values import Spec, Threshold, Words
+from skillup.spec.values import InnerPath, LimitSeconds, Spec, Threshold, Words
 
 REFUSED: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "code-grader": "write a rule, or check the workspace with `command` in a native case",
-        "code-judge": "write a rule, or check the workspace with `command` in a native case",
+        "code-judge": "it is called code-grader",
         "include": "write the assertions of the template here",
         "llm-judge": "it is called llm-grader",
         "llm-rubric": "it is a name of version 5: write a text, or type: rubrics",
         "agent-rubric": "it is a name of version 5: write a text, or type: rubrics",
-        "script": "it is a name of version 5: write a rule, or `command` in a native case",
+        "script": "it is a name of version 5: it is called code-grader",
         "rubric": "it is called rubrics",
     }
 )
@@ -103,6 +103,10 @@ class Rubrics(AgentVGrader):
         return self
 
 
+_PROMPT_FILE = re.compile(r"file://(.+)|([\w./-]+\.(?:md|txt|prompt))")
+"""What stands for a file: its address, or one word that ends as such files do."""
+
+
 class LlmGrader(AgentVGrader):
     """A score that a model gives for what a prompt asks, or statements as those of `rubrics`."""
 
@@ -114,12 +118,28 @@ class LlmGrader(AgentVGrader):
 
     @model_validator(mode="after")
     def _useful(self) -> Self:
-        if self.prompt is not None and self.prompt.startswith("file://"):
-            raise fault_at("a prompt in a file is not read", "prompt", hint="write the text here")
         if self.prompt is not None and self.rubrics:
             raise fault_at("`prompt` and `rubrics` are two ways to ask", "prompt", hint="keep one of them")
         _check_rubrics(self.rubrics, "rubrics")
         return self
+
+    @property
+    def prompt_file(self) -> str | None:
+        """The file that holds the prompt, relative to the file that names it; None when it stands here."""
+        found = _PROMPT_FILE.fullmatch((self.prompt or "").strip())
+        return (found[1] or found[2]) if found else None
+
+
+class CodeGrader(AgentVGrader):
+    """A program that scores; a text is one line for the shell. `cwd` is relative to the file."""
+
+    later = frozenset({"target", "preprocessors"})
+
+    type: Literal["code-grader"]
+    command: Words | Annotated[tuple[Words, ...], Field(min_length=1)]
+    cwd: InnerPath | None = None
+    config: dict[str, Any] = {}
+    timeout_seconds: LimitSeconds = None
 
 
 class Aggregator(Spec):
@@ -172,6 +192,7 @@ AnyGrader = Annotated[
     | LlmGrader
     | ToolTrajectory
     | FieldAccuracy
+    | CodeGrader
     | Composite
     | Latency
     | Cost

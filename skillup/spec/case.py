@@ -18,6 +18,7 @@ from skillup.spec.judge import Expect, Judge
 from skillup.spec.judges import Combine, JudgeMember, refuse_unclear
 from skillup.spec.mocks import MockTools
 from skillup.spec.problems import fault_at, quoted
+from skillup.spec.programs import Program
 from skillup.spec.requires import Requires
 from skillup.spec.rules import Rule
 from skillup.spec.scoring import Scoring
@@ -201,6 +202,14 @@ class Case(Spec):
         return tuple((judge.script_path, judge.script_seconds) for judge in judges if judge.script_path is not None)
 
     @property
+    def programs(self) -> tuple[tuple[str, int | None, Program], ...]:
+        """The programs that score, each with the names of its part and itself, and the turn that it is about."""
+        leaves = self.scoring.leaves if self.scoring else ()
+        return tuple(
+            (f"{part.name}.{leaf.name}", part.turn, leaf.grader.program) for part, leaf in leaves if leaf.grader.program
+        )
+
+    @property
     def all_judges(self) -> tuple[Judge, ...]:
         """Everyone who judges: one, several, or nobody."""
         return self.judges or ((self.judge,) if self.judge else ())
@@ -221,4 +230,4 @@ class Case(Spec):
         asked = (
             self.all_rules or self.judge_scripts or any(judge.criteria or judge.evaluator for judge in self.all_judges)
         )
-        return not asked and not any(turn.post_condition for turn in self.turns)
+        return not asked and not self.programs and not any(turn.post_condition for turn in self.turns)

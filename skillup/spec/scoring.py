@@ -14,6 +14,7 @@ from pydantic import Field, StrictInt, model_validator
 from skillup.spec.command_rule import CommandHolds
 from skillup.spec.criteria import CriterionId, Weight
 from skillup.spec.problems import fault_at
+from skillup.spec.programs import Program
 from skillup.spec.rule_items import RuleItem
 from skillup.spec.rules import Rule
 from skillup.spec.values import Flag, Spec, Threshold, Words
@@ -53,6 +54,8 @@ class GradedCriterion(Gated):
 class Grader(Gated):
     """One score: the weighted share of its `criteria` that are met, or of its `rules` that hold, or that of `graders`.
 
+    Or what a `program` says.
+
     Of its members the score is, by `aggregation`, their weighted `mean`, or the share of those that are `passing`.
     `pass_threshold` is what it must reach itself, where that is not the judge's threshold. `negate` turns the score and
     every answer round. `type` is a word for reports.
@@ -65,13 +68,16 @@ class Grader(Gated):
     criteria: tuple[GradedCriterion, ...] = ()
     rules: tuple[RuleItem, ...] = ()
     graders: tuple[Grader, ...] = ()
+    program: Program | None = None
     aggregation: Literal["mean", "passing"] = "mean"
     pass_threshold: Threshold | None = None
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
-        if [bool(members) for members in (self.criteria, self.rules, self.graders)].count(True) != 1:
-            raise fault_at("a grader has `criteria`, `rules` or `graders`", hint="give exactly one of them")
+        if [bool(one) for one in (self.criteria, self.rules, self.graders, self.program)].count(True) != 1:
+            raise fault_at(
+                "a grader has `criteria`, `rules`, `graders` or a `program`", hint="give exactly one of them"
+            )
         if "aggregation" in self.model_fields_set and not self.graders:
             raise fault_at("`aggregation` says how `graders` make one score", "aggregation", hint="remove it")
         _check_members(self.graders, self.name)
@@ -80,7 +86,8 @@ class Grader(Gated):
     @property
     def kind(self) -> str:
         """Its type, or what it is made of."""
-        return self.type or ("rubrics" if self.criteria else "rules" if self.rules else "composite")
+        made_of = {"rubrics": self.criteria, "rules": self.rules, "composite": self.graders}
+        return self.type or next((word for word, members in made_of.items() if members), "program")
 
     def floor(self, threshold: float) -> float | None:
         """The score without which everything beside it counts nothing; None when it is not required."""
@@ -160,8 +167,10 @@ class Scoring(Spec):
                 raise fault_at(f"another part has the name {part.name}", "parts", index, "name")
             seen.add(part.name)
             for leaf in part.leaves if self.on_turn_failure == "stop" and part.turn else ():
-                if any(isinstance(item.rule, CommandHolds) for item in leaf.grader.rules):
-                    problem = "commands run at the end, and the score of this turn is needed before the next one"
+                if leaf.grader.program or any(isinstance(item.rule, CommandHolds) for item in leaf.grader.rules):
+                    problem = (
+                        "commands and programs run at the end, and the score of this turn is needed before the next one"
+                    )
                     raise fault_at(problem, "parts", index, *leaf.at, hint="use `on_turn_failure: continue`")
             turns = [other.turn for other in self.parts[:index]]
             if part.turn is not None and part.turn in turns:

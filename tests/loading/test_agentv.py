@@ -90,7 +90,19 @@ FAULTS: dict[str, tuple[str, str]] = {
     "did you mean": grader("{type: contians, value: y}", '(did you mean "contains"?)'),
     "an empty text": grader("{type: contains, value: ''}", "assertions[0].value: an empty text is contained in"),
     "no pattern": grader("{type: regex, value: '(?=x)'}", "assertions[0].value: not a valid RE2 pattern"),
-    "code-grader": grader("{type: code_grader, command: x}", 'type: the grader "code-grader" of AgentV is not read'),
+    "an old name": grader("{type: code_judge, command: x}", "is not read here (it is called code-grader)"),
+    "a program that is not there": grader(
+        "{type: code_grader, command: [python3, checks/x.py]}",
+        "7:13: tests[0].turns[0].assertions[0]: there is no file checks",
+    ),
+    "a program elsewhere": grader("{type: code-grader, command: x, cwd: ../up}", 'the path "../up" leaves its folder'),
+    "a folder that is not there": grader(
+        "{type: code-grader, command: x, cwd: up}", "assertions[0]: there is no folder up"
+    ),
+    "a program before its time": (
+        in_turn("{type: code-grader, command: x}").replace(MODE, MODE + "    on_turn_failure: stop\n"),
+        "assertions[0]: programs run at the end, and the score is needed before the next turn",
+    ),
     "an aggregator that is a program": grader(
         "{type: composite, assertions: [x], aggregator: {type: code-grader}}",
         'aggregator.type: "code-grader" is part of',
@@ -121,7 +133,13 @@ FAULTS: dict[str, tuple[str, str]] = {
     "the judge's target": grader(
         "{type: llm-grader, prompt: x, target: y}", '"target" is part of the format but not supported yet'
     ),
-    "a prompt in a file": grader("{type: llm-grader, prompt: 'file://x'}", "prompt: a prompt in a file is not read"),
+    "a prompt that is not there": grader(
+        "{type: llm-grader, prompt: 'file://x.md'}",
+        "7:40: tests[0].turns[0].assertions[0].prompt: there is no file x.md",
+    ),
+    "a prompt elsewhere": grader(
+        "{type: llm-grader, prompt: ../x.md}", "assertions[0].prompt: ../x.md leaves the suite"
+    ),
     "nothing to judge by": grader("{type: llm-grader}", "7:13: tests[0].turns[0].assertions[0]: the grader has no"),
     "an unknown variable": grader(
         "{type: llm-grader, prompt: '{{ metadata }}'}", 'there is no variable "metadata" here (known: {{ input }},'
@@ -368,6 +386,14 @@ def test_template_variables_are_put_in_or_name_their_place_in_the_record(tmp_pat
         "By GOAL and REFERENCE: (the answer of the agent in turn 1 of the record) after "
         "(the conversation in the record up to the user's message of turn 1)"
     )
+
+
+def test_a_prompt_in_a_file_is_read_beside_the_file_that_names_it(tmp_path: Path) -> None:
+    (tmp_path / "SKILL.md").write_text("---\nname: a\ndescription: b\n---\n")
+    (tmp_path / "evals").mkdir()
+    (tmp_path / "evals" / "kind.md").write_text("Is it {{ criteria }}?")
+    case = one(tmp_path / "evals", {"criteria": "kind", **turn({"type": "llm-grader", "prompt": "kind.md"})})
+    assert case.criteria[0].text == "Is it kind?"
 
 
 def test_the_input_becomes_a_system_message_a_history_and_the_context_of_the_first_turn(tmp_path: Path) -> None:

@@ -31,7 +31,7 @@ FAULTS = {
     "nothing in a grader": (
         "{parts: [{name: a, graders: [{name: g}]}]}",
         "",
-        "a grader has `criteria`, `rules` or `graders`",
+        "a grader has `criteria`, `rules`, `graders` or a `program`",
     ),
     "two kinds": (
         f"{{parts: [{{name: a, graders: [{{name: c, rules: [{RULE}], graders: [{G}]}}]}}]}}",
@@ -78,7 +78,7 @@ FAULTS = {
     "a command that comes too late": (
         "{on_turn_failure: stop, parts: [{name: a, turn: 1, graders: [{name: g, rules: [{command: make}]}]}]}",
         "",
-        "commands run at the end, and the score of this turn is needed before the next one",
+        "commands and programs run at the end, and the score of this turn is needed before the next one",
     ),
 }
 
