@@ -56,7 +56,7 @@ class Masker:
         Lines of JSON, as CLIs print them, are also searched for a secret that several of them hold in pieces.
         """
         masked = self._bytes.sub(MASK.encode(), data)
-        return self._pieces(masked) if masked.startswith(b"{") else masked
+        return self._pieces(masked) if masked.startswith(b"{") or b"\n{" in masked else masked
 
     def value(self, value: Any) -> Any:
         """A copy of plain data (mappings, lists, texts, numbers) with every text masked, keys included."""
@@ -69,26 +69,29 @@ class Masker:
         return value
 
     def _pieces(self, data: bytes) -> bytes:
-        """Masks what is a secret only when the texts at one place of successive lines are joined: a streamed reply."""
+        """Masks what is a secret only when the texts at one place of successive lines are joined: a streamed reply.
+
+        Lines that change are parsed twice, because all of them together would take ten times the memory of their text.
+        """
         lines = data.split(b"\n")
-        parsed: dict[int, Any] = {}
         texts: dict[_Place, list[tuple[int, str]]] = {}
         for number, line in enumerate(lines):
             if line.startswith(b"{"):
                 try:
-                    parsed[number] = json.loads(line)
-                    found = list(_texts(parsed[number]))
+                    found = list(_texts(json.loads(line)))
                 except (ValueError, RecursionError):
                     continue  # a damaged line, or a hostile one: it was masked as bytes
                 for place, text in found:
                     texts.setdefault(place, []).append((number, text))
-        changed: set[int] = set()
+        changed: dict[int, list[tuple[_Place, str]]] = {}
         for place, pieces in texts.items():
             for number, text in self._masked_across(pieces):
-                _put(parsed[number], place, text)
-                changed.add(number)
-        for number in changed:
-            lines[number] = json.dumps(parsed[number], separators=(",", ":")).encode()
+                changed.setdefault(number, []).append((place, text))
+        for number, changes in changed.items():
+            value = json.loads(lines[number])
+            for place, text in changes:
+                _put(value, place, text)
+            lines[number] = json.dumps(value, separators=(",", ":")).encode()
         return b"\n".join(lines)
 
     def _masked_across(self, pieces: list[tuple[int, str]]) -> Iterator[tuple[int, str]]:

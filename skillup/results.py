@@ -112,12 +112,24 @@ class ModelTraffic(Value):
     unmatched: tuple[str, ...] = ()
 
 
+class StreamDamage(Value):
+    """What was wrong with the CLI's output in a turn: how many places, the first at byte `first_position` (from 0).
+
+    `lost` are those of them in which an event may be gone, so that nobody can tell what did not happen.
+    """
+
+    count: int
+    first_position: int
+    lost: int
+
+
 class TurnRecord(Value):
     """One turn that was tried, or skipped.
 
     `content` is the message as sent; `response` the agent's answer, None when it gave none. `limit` names the limit
     that cut the turn. `steps` are the replies of the model that it took, None where the CLI does not say. `notes` says
-    what was out of the ordinary (`retried`, `fallback`, `unfinished_background`, …).
+    what was out of the ordinary (`retried`, `fallback`, `unfinished_background`, …). `messages_left_out` counts what a
+    turn said and did beyond what is kept of it.
     """
 
     number: int
@@ -130,6 +142,8 @@ class TurnRecord(Value):
     gate: GateRecord | None = None
     captures: tuple[CaptureRecord, ...] = ()
     messages: tuple[Message, ...] = ()
+    messages_left_out: int = 0
+    stream_corrupt: StreamDamage | None = None
     usage: Usage = Usage()
     steps: int | None = None
     duration_ms: int = 0
@@ -550,6 +564,8 @@ class TurnResult(Value):
     tool_calls: tuple[str, ...]
     workspace: Changes | None
     notes: tuple[str, ...]
+    stream_corrupt: StreamDamage | None = None
+    messages_left_out: int = 0
     unfinished_background: tuple[str, ...]
     unmatched: tuple[str, ...]
 

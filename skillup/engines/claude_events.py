@@ -114,10 +114,10 @@ def events_of(line: bytes, workspace: Path) -> tuple[Event, ...]:
     Raises:
         ValueError: the line is not an event of the CLI.
     """
+    event = parse_object(line)
     if line.startswith(_PARTIAL):
         # Most lines are these, and they say no more than that the model writes.
         return () if line.startswith(_SILENT, len(_PARTIAL)) else (Working(),)
-    event = parse_object(line)
     try:
         return _meaning(event, workspace)
     except (AttributeError, KeyError, TypeError, OverflowError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import Any, NoReturn
 
 
@@ -26,8 +27,56 @@ def parse_object(line: bytes) -> dict[str, Any]:
     return value
 
 
+@dataclass(frozen=True)
+class Salvaged:
+    """What a damaged line still holds: whole objects, each as a line of its own; `lost` says whether one may be gone.
+
+    What is only noise around objects (a control sequence, a word of some library) hides nothing.
+    """
+
+    lines: tuple[bytes, ...]
+    lost: bool
+
+
+def salvage(line: bytes) -> Salvaged:
+    """The whole JSON objects in a line that is not one: several beside each other, or one written into another.
+
+    An object inside a broken one counts only where the broken one stops making sense: there something else was
+    written into it. What merely stands inside (the arguments of a call, say) is a part of what is lost, never an event.
+    """
+    text = line.decode("utf-8", errors="replace")
+    found: list[bytes] = []
+    end, lost = 0, False
+    for _ in range(_MOST_PLACES):
+        at = text.find(_BEGINNING, end)
+        lost = lost or _PART in text[end : at if at >= 0 else len(text)]
+        if at < 0:
+            return Salvaged(tuple(found), lost)
+        try:
+            value, end = _DECODER.raw_decode(text, at)
+        except json.JSONDecodeError as error:
+            # It stops making sense right behind the beginning of what was written into it.
+            lost, end = True, max(at + 1, error.pos - len(_BEGINNING))
+        except (ValueError, RecursionError):
+            break
+        else:
+            found.append(json.dumps(value).encode())
+    return Salvaged(tuple(found), lost=True)
+
+
 def _refuse(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
+
+
+_BEGINNING = '{"'
+_PART = '":'
+"""What stands in every object and in no noise."""
+
+_MOST_PLACES = 200
+"""Objects that are looked for in one line: each look may read all of it."""
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse, strict=False)
+"""Control characters in a text are damage that hides nothing."""
 
 
 def _whole(value: Any) -> Any:

@@ -134,6 +134,8 @@ def _turn(turn: TurnRecord) -> TurnResult:
         tool_calls=tuple(call.label for call in calls_of(turn)),
         workspace=turn.changes,
         notes=turn.notes,
+        stream_corrupt=turn.stream_corrupt,
+        messages_left_out=turn.messages_left_out,
         unfinished_background=turn.unfinished_background,
         unmatched=turn.model_traffic.unmatched if turn.model_traffic else (),
     )

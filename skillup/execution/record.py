@@ -85,6 +85,8 @@ def record_turn(
         response=None if outcome.strangers else stream.answer,
         session_id=next(iter(stream.session_ids), None),
         messages=(asked,) if outcome.strangers else (asked, *stream.messages),
+        messages_left_out=stream.left_out,
+        stream_corrupt=stream.damage,
         usage=_own_usage(stream.finished.usage, counted) if stream.finished else Usage(),
         steps=stream.finished.steps if stream.finished else None,
         duration_ms=round(ended.duration_seconds * 1000),

@@ -24,6 +24,7 @@ from pydantic_core import PydanticSerializationError
 from skillup.environments.snapshot_log import SavedSnapshots
 from skillup.errors import RunDirectoryError
 from skillup.execution.masked import masked
+from skillup.execution.raw_output import copy_masked
 from skillup.judging.evidence import Evidence
 from skillup.masking import Masker
 from skillup.modelserver.route import RecordedRequest
@@ -96,7 +97,7 @@ class TrialFolder:
         folder.mkdir()
         for source, name in zip(streams or (), ("stdout", "stderr"), strict=False):
             if source.exists():
-                self._copy_masked(source, folder / name)
+                copy_masked(source, folder / name, self.masker)
         write_json(folder / "turn.json", {"schema_version": SCHEMA_VERSION, **masked(record, self.masker)})
 
     def save_requests(self, requests: Iterable[RecordedRequest]) -> None:
@@ -106,9 +107,6 @@ class TrialFolder:
     def save_record(self, record: TrialRecord) -> None:
         """Saves what happened."""
         write_json(self.path / "record.json", masked(record, self.masker))
-
-    def _copy_masked(self, source: Path, target: Path) -> None:
-        target.write_bytes(self.masker.data(source.read_bytes()))
 
 
 def read_model(path: Path, model: type[_M]) -> _M:

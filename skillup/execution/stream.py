@@ -19,10 +19,25 @@ from skillup.engines.base import (
     Thought,
     Working,
 )
+from skillup.results import StreamDamage
 from skillup.transcript import CallStatus, Message, Role, ToolCall, ToolResult
 
 MAX_DAMAGE_NOTES = 5
 """Damaged lines are counted, and this many of them shown."""
+
+MAX_DAMAGED = 100_000
+"""After so many lines that are none of its format a CLI does not speak it, or runs wild: the turn is ended."""
+
+KEPT_BYTES = 8 << 20
+"""Text of one turn that is kept in its transcript: twice what the largest context of a model holds."""
+
+_MESSAGE_BYTES = 512
+"""What a message takes besides its text, so that many small ones are bounded, too."""
+
+_MAX_LISTED = 1000
+"""Notes, sessions and tasks of one turn: more say nothing new, and a CLI that runs wild may print millions."""
+
+_ANSWER_LOST = EngineFault("output", "the output is damaged behind the last text, so the answer may be lost")
 
 _BY_MODEL = frozenset({"subagent"})
 """Tools whose open call is no sign of work: what a subagent does shows in events of its own, or its model is silent."""
@@ -36,6 +51,7 @@ class TurnStream:
     returned after it is the CLI's answer to that, and says nothing of the agent. `closing` is set when the time is up:
     the final word that is there, or the one that comes next, is the last. A CLI that is interrupted ends its background
     tasks, asks the model about them, and would replace the answer, or a limit that was reached, by what it says then.
+    `left_out` is how many messages were too many to be kept.
     """
 
     turn: int
@@ -45,7 +61,13 @@ class TurnStream:
     unfinished: list[str] = field(default_factory=list)
     cut_at: float | None = None
     closing: bool = False
+    left_out: int = 0
     _messages: list[Message] = field(default_factory=list)
+    _bytes_left: int = KEPT_BYTES
+    _damaged: int = 0
+    _lost: int = 0
+    _first_damage: int = 0
+    _lost_since_said: bool = False
     _returned: dict[str, tuple[CallStatus, float]] = field(default_factory=dict)
     _open: set[str] = field(default_factory=set)
     _calls: set[str] = field(default_factory=set)
@@ -56,7 +78,6 @@ class TurnStream:
     _trouble_since: float | None = None
     _retries: Counter[str] = field(default_factory=Counter)
     _notes: list[str] = field(default_factory=list)
-    _damaged: int = 0
 
     def add(self, event: Event, at: float) -> None:
         """Takes one event in."""
@@ -67,7 +88,7 @@ class TurnStream:
                 self._transcribe(event, at)
             case SessionSeen():
                 self.finished = None  # a CLI that names its session again goes on: another final word is to come
-                if event.id not in self.session_ids:
+                if event.id not in self.session_ids and len(self.session_ids) < _MAX_LISTED:
                     self.session_ids.append(event.id)
                 self.details = event.details or self.details
             case Retrying():
@@ -90,15 +111,12 @@ class TurnStream:
             case Said():
                 self._message("assistant", at, text=event.text, parent=event.parent)
                 if event.parent is None:
-                    self._last_said = event.text
+                    self._last_said, self._lost_since_said = event.text, False
             case Thought():
                 self._message("reasoning", at, text=event.text, parent=event.parent)
             case Called() if event.id in self._calls:
                 pass  # a CLI may show a call again when it is done
             case Called():
-                self._calls.add(event.id)
-                if event.tool not in _BY_MODEL:
-                    self._open.add(event.id)
                 call = ToolCall(
                     id=event.id,
                     name=event.name,
@@ -108,25 +126,47 @@ class TurnStream:
                     parent=event.parent,
                     basis=event.basis,
                 )
-                self._message("tool_call", at, call=call, parent=event.parent)
+                if event.tool not in _BY_MODEL and len(self._open) < _MAX_LISTED:
+                    self._open.add(event.id)
+                if self._message("tool_call", at, call=call, parent=event.parent):
+                    self._calls.add(event.id)
             case Returned():
                 self._open.discard(event.call_id)
-                self._returned[event.call_id] = (event.status, at)
                 result = ToolResult(call_id=event.call_id, status=event.status, content=event.content)
-                self._message("tool_result", at, result=result, parent=event.parent)
+                if self._message("tool_result", at, result=result, parent=event.parent) or event.call_id in self._calls:
+                    self._returned[event.call_id] = (event.status, at)
 
     def _note(self, event: Noted) -> None:
         if event.name != "unfinished_background":
-            self._notes.append(f"{event.name}: {event.text}")
+            listed, text = self._notes, f"{event.name}: {event.text}"
         elif self.finished is not None:
             # Before the answer it is a task that the agent stopped itself, or one of an earlier turn.
-            self.unfinished.append(event.text)
+            listed, text = self.unfinished, event.text
+        else:
+            return
+        if len(listed) < _MAX_LISTED:
+            listed.append(text)
 
-    def damaged(self, line: bytes, why: str) -> None:
-        """Notes a line that could not be read."""
+    def damaged(self, line: bytes, why: str, position: int, *, lost: bool) -> None:
+        """Notes a line that was not as it should be; `position` is its first byte, `lost` that it may hide an event."""
+        self._first_damage = self._first_damage if self._damaged else position
         self._damaged += 1
+        self._lost += lost
+        self._lost_since_said = self._lost_since_said or lost
         if self._damaged <= MAX_DAMAGE_NOTES:
-            self._notes.append(f"stream_corrupt: {why}: {line[:80]!r}")
+            self._notes.append(f"stream_corrupt: at byte {position:,}: {why}: {line[:80]!r}")
+
+    @property
+    def damage(self) -> StreamDamage | None:
+        """What was wrong with the output, if anything was."""
+        if not self._damaged:
+            return None
+        return StreamDamage(count=self._damaged, first_position=self._first_damage, lost=self._lost)
+
+    @property
+    def no_stream(self) -> bool:
+        """Whether the CLI prints so much of something else that nothing more is to be expected of it."""
+        return self._damaged > MAX_DAMAGED
 
     def _message(
         self,
@@ -137,7 +177,15 @@ class TurnStream:
         call: ToolCall | None = None,
         result: ToolResult | None = None,
         parent: str | None = None,
-    ) -> None:
+    ) -> bool:
+        """Keeps a message, unless the turn has said too much."""
+        size = _MESSAGE_BYTES + len(text)
+        size += len(result.content) if result else 0
+        size += _size(call.arguments) + _size(call.raw_arguments) if call else 0
+        if size > self._bytes_left:
+            self.left_out += 1
+            return False
+        self._bytes_left -= size
         message = Message(
             role=role,
             turn=self.turn,
@@ -149,12 +197,15 @@ class TurnStream:
             parent=parent,
         )
         self._messages.append(message)
+        return True
 
     @property
     def fault(self) -> EngineFault | None:
         """Why the turn failed, as the CLI says. Its error event names the kind better than its final one."""
-        if self.finished is None or self.finished.fault is None:
+        if self.finished is None:
             return None
+        if self.finished.fault is None:
+            return _ANSWER_LOST if self._lost_since_said and not self.finished.text else None
         if self._failing is not None and self.finished.fault.kind == "network":
             return self._failing
         return self.finished.fault
@@ -209,5 +260,15 @@ class TurnStream:
         retried = [f"retried: {kind} ×{count}" for kind, count in sorted(self._retries.items())]
         more = self._damaged - MAX_DAMAGE_NOTES
         rest = [f"stream_corrupt: {more} more damaged lines"] if more > 0 else []
+        rest += [f"messages_left_out: {self.left_out:,} of this turn are not kept"] if self.left_out else []
         left = [f"unfinished_background: {text}" for text in self.unfinished]
         return (*retried, *dict.fromkeys(self._notes), *left, *rest)
+
+
+def _size(value: object) -> int:
+    """About how many characters plain data takes."""
+    if isinstance(value, str):
+        return len(value)
+    if isinstance(value, dict):
+        return sum(len(key) + _size(inner) for key, inner in value.items())
+    return sum(map(_size, value)) if isinstance(value, list) else 8

@@ -23,7 +23,9 @@ from skillup.environments.process import (
 )
 from skillup.environments.untrusted import open_regular
 from skillup.errors import Cancelled, TrialError
-from skillup.execution.stream import TurnStream
+from skillup.execution.reading import StreamReader
+from skillup.execution.stream import MAX_DAMAGED, TurnStream
+from skillup.results import StreamDamage
 
 POLL_SECONDS = 0.05
 """How often the growing output is looked at; the end of the process wakes us at once."""
@@ -32,7 +34,6 @@ STALL_SECONDS = 60.0
 """An agent that shows no sign of work for so long (or for half of a shorter limit) is waiting, not working."""
 
 _TAIL_BYTES = 4000
-_READ_BYTES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ def run_turn(
         ) from error
     except ProcessError as error:
         raise TrialError("environment", f"the CLI cannot be started: {error}", turn=number) from error
-    reader = _StreamReader(engine, request.workspace, TurnStream(number), files.stdout, started)
+    reader = StreamReader(engine, request.workspace, TurnStream(number), files.stdout, started)
     try:
         patience = engine.patience(request.settings)
         ended, before = _follow(running, reader, limit, patience, cancelled)
@@ -131,76 +132,34 @@ class _Doing:
 
 
 def _follow(
-    running: Running, reader: _StreamReader, limit: Limit, patience: float | None, cancelled: threading.Event
+    running: Running, reader: StreamReader, limit: Limit, patience: float | None, cancelled: threading.Event
 ) -> tuple[Ended, _Doing]:
     """Reads along until the process and all that it started are gone."""
     doing = _Doing()
     window = min(STALL_SECONDS, limit.seconds / 2)
-    asked = False
+    asked = behind = False
     try:
         while True:
-            ended = running.wait(POLL_SECONDS)
+            ended = running.wait(0 if behind else POLL_SECONDS)
             reader.stream.closing = reader.elapsed >= limit.seconds
-            reader.read()
-            if ended is not None:
+            behind = reader.read()
+            if ended is not None and (not behind or reader.stream.no_stream):
                 reader.finish()
                 return ended, doing
+            if ended is not None and cancelled.is_set():
+                raise Cancelled  # what it has printed in seconds may take minutes to be read
             if reader.elapsed < limit.seconds and not asked:
                 # What comes later is the CLI's answer to being interrupted, not the agent's work.
                 doing = _Doing(reader.stream.at_work(reader.elapsed, window), reader.stream.trouble)
             tired = patience is not None and reader.stream.in_trouble_for(reader.elapsed) > patience
-            if tired and not asked and not cancelled.is_set():
+            if (tired or reader.stream.no_stream) and not asked and not cancelled.is_set():
                 # Some CLIs reconnect for ever; what they say of the reason is all that will ever come.
                 doing = _Doing(trouble=reader.stream.trouble, lost_patience=True)
-            if (tired or cancelled.is_set()) and not asked:
+            if (doing.lost_patience or cancelled.is_set()) and not asked:
                 running.end()
                 asked = True
     finally:
         reader.close()
-
-
-class _StreamReader:
-    """Reads a growing file and hands each whole line to the engine."""
-
-    def __init__(self, engine: Engine, workspace: Path, stream: TurnStream, path: Path, started: float) -> None:
-        self.stream = stream
-        self._engine = engine
-        self._workspace = workspace
-        self._started = started
-        self._rest = b""
-        self._file = path.open("rb")
-
-    @property
-    def elapsed(self) -> float:
-        return time.monotonic() - self._started
-
-    def read(self) -> None:
-        """Takes in what has been written since the last look, up to the last newline."""
-        while block := self._file.read(_READ_BYTES):
-            *lines, self._rest = (self._rest + block).split(b"\n")
-            for line in lines:
-                self._take(line)
-
-    def finish(self) -> None:
-        """Takes in a last line without newline."""
-        self.read()
-        self._take(self._rest)
-        self._rest = b""
-
-    def close(self) -> None:
-        """Closes the file."""
-        self._file.close()
-
-    def _take(self, line: bytes) -> None:
-        if not line.strip():
-            return
-        try:
-            events = self._engine.events(line, self._workspace)
-            for event in events:
-                self.stream.add(event, self.elapsed)
-        except ValueError as error:
-            # A line from outside may be anything; what is whole is used, damage is noted.
-            self.stream.damaged(line, str(error)[:120])
 
 
 def _outcome(
@@ -215,6 +174,11 @@ def _outcome(
 ) -> TurnOutcome:
     tail = _end_of(files.stderr) or _end_of(files.stdout)
     finished = stream.finished
+    if stream.no_stream:
+        fault = EngineFault(
+            "output", f"{engine.name} printed more than {MAX_DAMAGED:,} lines that are none of its format"
+        )
+        return TurnOutcome(stream, ended, fault, None, at_work=False, tail=tail)
     if ended.how == "deadline" and (finished is None or finished.fault is not None):
         stream.cut_at = limit.seconds
         seen = engine.shows_progress
@@ -223,6 +187,8 @@ def _outcome(
         return TurnOutcome(stream, ended, before.trouble, None, at_work=False, tail=tail)
     if finished is None:
         fault = engine.explain(ended.exit_code, ended.signal, _end_of(files.stdout), _end_of(files.stderr))
+        if stream.damage is not None and stream.damage.lost and fault.kind == "output":
+            fault = replace(fault, message=f"{fault.message}; {_damage(stream.damage)}")
         return TurnOutcome(stream, ended, fault, None, at_work=True, tail=tail)
     if finished.limit:
         by_case = finished.limit == "steps" and request.around.max_steps is not None
@@ -230,6 +196,12 @@ def _outcome(
         own = Limit(ended.duration_seconds, finished.limit, "the CLI's own limit", key)
         return TurnOutcome(stream, ended, None, own, at_work=True, tail=tail)
     return TurnOutcome(stream, ended, stream.fault, None, at_work=True, tail=tail)
+
+
+def _damage(damage: StreamDamage) -> str:
+    """What is wrong with the output that an answer may be lost in."""
+    places = "1 place" if damage.count == 1 else f"{damage.count:,} places"
+    return f"its output is damaged in {places}, first at byte {damage.first_position:,}"
 
 
 def _end_of(path: Path) -> str:

@@ -112,9 +112,7 @@ def _if_all_was_seen(
         return found
     if unseen:
         return unseen
-    if not evidence.all_complete(turns):
-        return Outcome("unknown", f"{found.evidence} so far; but the turn was cut", "incomplete")
-    return found
+    return evidence.more_unseen(turns, f"{found.evidence} so far") or found
 
 
 def _attempts(rule: NoPrematureStop, call: ToolCall) -> bool:

@@ -39,6 +39,19 @@ class Evidence:
         """Whether every one of these turns came to its end."""
         return all(self.complete(turn) for turn in turns)
 
+    def more_unseen(self, turns: Sequence[TurnRecord], said: str) -> Outcome | None:
+        """Unknown, when the agent may have said and done more in these turns than there is of it; `said` is that."""
+        if not self.all_complete(turns):
+            return Outcome("unknown", f"{said}; but the turn was cut", "incomplete")
+        for turn in turns:
+            if turn.stream_corrupt is not None and turn.stream_corrupt.lost:
+                lost = f"more may be lost in the damaged output of turn {turn.number}"
+                return Outcome("unknown", f"{said}; but {lost}", "unobservable")
+            if turn.messages_left_out:
+                left = f"{turn.messages_left_out:,} messages of turn {turn.number} are not kept"
+                return Outcome("unknown", f"{said}; but {left}", "unobservable")
+        return None
+
     def tree(self, turn: int) -> Mapping[str, SavedEntry] | None:
         """What the workspace held after a turn (0: before the first), or None when no snapshot was taken."""
         return self.snapshots.tree(turn)

@@ -26,8 +26,9 @@ def stopped_after(rule: MaxCallsAfter, evidence: Evidence) -> Outcome:
     if isinstance(reached, Outcome):
         return reached
     if reached is None:
-        if not evidence.all_complete(turns):
-            return Outcome("unknown", "not done so far; but the turn was cut", "incomplete")
+        more = evidence.more_unseen(turns, "not done so far")
+        if more:
+            return more
         return Outcome("met", "nothing to check: it never came so far that the agent had to stop")
     at, where = reached
     later = calls[at:]
@@ -37,8 +38,9 @@ def stopped_after(rule: MaxCallsAfter, evidence: Evidence) -> Outcome:
     unseen = unseen_calls(evidence)
     if unseen:
         return unseen
-    if not evidence.all_complete(turns):
-        return Outcome("unknown", f"{said} so far; but the turn was cut", "incomplete")
+    more = evidence.more_unseen(turns, f"{said} so far")
+    if more:
+        return more
     return Outcome("met", said + (f": {first(later)}" if later else ""))
 
 

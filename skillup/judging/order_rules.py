@@ -40,8 +40,9 @@ def _found(rule: ToolOrder, turns: Sequence[TurnRecord], evidence: Evidence) -> 
     said = f"{done} of {counted(len(wanted), 'call')} {'was' if done == 1 else 'were'} made {how}: "
     after = f" after {wanted[done - 1]}" if done and rule.mode == "in_order" else ""
     said += f"no {named(lacking[0])}{after}"
-    if not evidence.all_complete(turns):
-        return Outcome("unknown", f"{said} so far; but the turn was cut", "incomplete")
+    more = evidence.more_unseen(turns, f"{said} so far")
+    if more:
+        return more
     said += _near_miss(lacking[0], calls, places) + f"; calls: {_names(calls)}"
     most = _most_in_order(rule.order, calls) if rule.mode == "in_order" else done
     return Outcome("not_met", said, share=most / len(wanted))
@@ -65,8 +66,9 @@ def _exactly(rule: ToolOrder, turns: Sequence[TurnRecord], evidence: Evidence) -
     if unseen:
         return unseen
     said = f"{len(calls)} of {counted(len(wanted), 'expected call')} made: {_names(calls)}"
-    if not evidence.all_complete(turns):
-        return Outcome("unknown", f"{said}; but the turn was cut", "incomplete")
+    cut = evidence.more_unseen(turns, said)
+    if cut:
+        return cut
     if len(calls) == len(wanted):
         return Outcome("met", f"exactly these calls: {_names(calls)}")
     return Outcome("not_met", f"{said}; no {named(wanted[len(calls)])}", share=share)

@@ -45,6 +45,8 @@ def _asked_in(rule: AskedUser, turn: TurnRecord, evidence: Evidence) -> Outcome:
         said = f"turn {turn.number} asked only {shortened(questions[0][1])}, which does not match {wanted}"
     elif other := next(iter(_questions(rule.model_copy(update={"by": "any"}), turn)), None):
         said = f"turn {turn.number} asked by {other[0]} alone: {shortened(other[1])}"
+    if rule.by != "answer":
+        return evidence.more_unseen((turn,), f"{said} so far") or Outcome("not_met", said)
     if not evidence.complete(turn):
         return Outcome("unknown", f"{said} so far; but the turn was cut", "incomplete")
     return Outcome("not_met", said)

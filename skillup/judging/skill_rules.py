@@ -81,9 +81,7 @@ def _unseen(rule: SkillUsed, turns: Sequence[TurnRecord], seen: _Seen, evidence:
         return Outcome("unknown", f"the record does not say where the skill {rule.name} was", "unobservable")
     if seen.doubts:
         return Outcome("unknown", f"it cannot be told whether this is a use: {_first(seen.doubts)}", "unobservable")
-    if not evidence.all_complete(turns):
-        return Outcome("unknown", "no such use so far, but the turn was cut", "incomplete")
-    return None
+    return evidence.more_unseen(turns, "no such use so far")
 
 
 def _search(name: str, turns: Sequence[TurnRecord], evidence: Evidence) -> _Seen:

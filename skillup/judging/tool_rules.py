@@ -33,8 +33,9 @@ def not_called(rule: ToolNotCalled, evidence: Evidence) -> Outcome:
     unseen = hidden(rule.name, evidence)
     if unseen:
         return unseen
-    if not evidence.all_complete(turns):
-        return Outcome("unknown", "no such call so far, but the turn was cut", "incomplete")
+    more = evidence.more_unseen(turns, "no such call so far")
+    if more:
+        return more
     near = f"; near: {search.misses[0]}" if search.misses else ""
     return Outcome("met", f"no such call; tools called: {tools_of(turns)}{near}")
 
@@ -50,8 +51,9 @@ def _counted(rule: ToolCalled, turns: Sequence[TurnRecord], evidence: Evidence) 
     unseen = hidden(rule.name, evidence)
     if unseen:
         return unseen
-    if not evidence.all_complete(turns):
-        return Outcome("unknown", f"{said}; but the turn was cut, so more could have come", "incomplete")
+    more = evidence.more_unseen(turns, said)
+    if more:
+        return more
     if count >= least:
         return Outcome("met", said)
     wanted = [f"{_range(rule)} wanted"] if (least, most) != (1, None) else []

@@ -18,6 +18,7 @@ from skillup.engines.base import (
     Working,
 )
 from skillup.execution.stream import MAX_DAMAGE_NOTES, TurnStream
+from skillup.results import StreamDamage
 from skillup.transcript import Usage
 
 OVERLOADED = EngineFault("overloaded", "529")
@@ -152,10 +153,11 @@ class TestNotes:
     def test_damaged_lines_are_shown_up_to_a_point_and_counted(self) -> None:
         stream = told(ended())
         for number in range(MAX_DAMAGE_NOTES + 3):
-            stream.damaged(b"\x1b[2Jrubbish %d" % number, "not JSON")
+            stream.damaged(b"\x1b[2Jrubbish %d" % number, "not JSON", 100 + number, lost=number == 2)
         assert len(stream.notes) == MAX_DAMAGE_NOTES + 1
         assert stream.notes[-1] == "stream_corrupt: 3 more damaged lines"
         assert "\x1b" not in "".join(stream.notes)
+        assert stream.damage == StreamDamage(count=MAX_DAMAGE_NOTES + 3, first_position=100, lost=1)
 
     def test_a_background_task_that_outlives_the_answer_is_unfinished(self) -> None:
         stream = told(Noted("unfinished_background", "early"), ended(), Noted("unfinished_background", "sleep 99"))
