@@ -198,8 +198,19 @@ class Ending(Value):
         return not self.by_skip and self.how not in ("error", "unmet")
 
 
+class EnvironmentFacts(Value):
+    """Where the processes of a trial ran, and what they could reach; `limits` by the names of `environment.limits`."""
+
+    type: str = "none"
+    network: str = "full"
+    limits: dict[str, int] = {}
+
+
 class AgentIdentity(Value):
-    """What played the agent: enough to compare two runs field by field. `home` is the folder that its trials shared."""
+    """What played the agent: enough to compare two runs field by field. `home` is the folder that its trials shared.
+
+    `environment_names` are the names of its variables.
+    """
 
     name: str
     engine: str
@@ -211,6 +222,7 @@ class AgentIdentity(Value):
     permissions: str
     session_binding: Literal["isolated", "shared"] = "isolated"
     home: str | None = None
+    environment: EnvironmentFacts = EnvironmentFacts()
     environment_names: tuple[str, ...]
     source: str
 
@@ -720,10 +732,11 @@ class HostFacts(Value):
 
 
 class SuiteFacts(Value):
-    """A suite of a run: its name, and the file or folder that it was read from."""
+    """A suite of a run: its name, the file or folder that it was read from, and where its trials ran."""
 
     name: str
     source: str
+    environment: EnvironmentFacts = EnvironmentFacts()
 
 
 class ModelFacts(Value):

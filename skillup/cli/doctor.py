@@ -17,14 +17,16 @@ def command() -> None:
     with expected_errors():
         from skillup.engines import ENGINES
         from skillup.environments.host import ROOT_VARIABLE, instructions_above, trial_base
+        from skillup.environments.kinds import ENVIRONMENTS
         from skillup.environments.process import Nursery
         from skillup.execution.agents import host_home
         from skillup.execution.obstacles import engine_version
+        from skillup.spec.suite import Environment
 
         host = dict(os.environ)
         with Nursery() as nursery:
             for name, engine in ENGINES.items():
-                version, failure = engine_version(engine, {}, host, nursery)
+                version, failure = engine_version(engine, {}, host, nursery, Environment())
                 if failure is None:
                     _line(name, str(version))
                 elif failure.kind == "engine_missing":
@@ -42,6 +44,10 @@ def command() -> None:
                     _line("", f"login: {', '.join(logins)}; a profile with `login: copy` uses it")
                 if not held and not logins:
                     _line("", f"no credential in {' or '.join(credentials)}; scripted models need none")
+            sandbox = ENVIRONMENTS["bubblewrap"].missing(Environment(type="bubblewrap"), host, nursery)
+        _line("bubblewrap", f"unusable: {sandbox.message}" if sandbox else "ok: a sandbox can be made")
+        if sandbox:
+            _line("", sandbox.hint)
         git = shutil.which("git")
         _line("git", git or "missing: cases with `context: {git: {init: true}}` need it")
         base = trial_base(host)

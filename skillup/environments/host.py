@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from skillup.environments.removal import remove_tree
 from skillup.errors import TrialError
@@ -32,7 +33,7 @@ INSTRUCTION_NAMES = ("CLAUDE.md", "CLAUDE.local.md", "AGENTS.md", ".claude", ".a
 _PASSED = ("PATH", "LANG", "LANGUAGE", "TZ", "TERM", "SHELL", "USER", "LOGNAME")
 _PASSED_PREFIXES = ("LC_",)
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
-_CERTIFICATES = (
+CERTIFICATES = (
     "SSL_CERT_FILE",
     "SSL_CERT_DIR",
     "NODE_EXTRA_CA_CERTS",
@@ -40,6 +41,7 @@ _CERTIFICATES = (
     "CURL_CA_BUNDLE",
     "GIT_SSL_CAINFO",
 )
+"""Variables that name files with the certificates that a process trusts."""
 
 GIT_IDENTITY = {
     "GIT_AUTHOR_NAME": "Sample Author",
@@ -125,13 +127,26 @@ def open_trial_root(base: Path) -> Iterator[TrialRoot]:
     try:
         root = TrialRoot(path)
         try:
-            for folder in (root.path, root.workspace, root.home, root.tmp, root.scratch):
-                folder.mkdir(mode=0o700)
+            _make(root)
         except OSError as error:
             raise TrialError("setup", f"no trial root can be made below {base}: {error}", phase="setup") from error
         yield root
     finally:
         _release(path, lock)
+
+
+@contextmanager
+def passing_root() -> Iterator[TrialRoot]:
+    """A root for a look at the machine, where no trial takes place: in the system's temporary folder."""
+    with TemporaryDirectory(prefix="skillup-") as folder:
+        root = TrialRoot(Path(folder) / "root")
+        _make(root)
+        yield root
+
+
+def _make(root: TrialRoot) -> None:
+    for folder in (root.path, root.workspace, root.home, root.tmp, root.scratch):
+        folder.mkdir(mode=0o700)
 
 
 def sweep(base: Path) -> tuple[Path, ...]:
@@ -203,7 +218,7 @@ def child_variables(host: Mapping[str, str], root: TrialRoot, *extra: Mapping[st
     passed = {
         name: value
         for name, value in host.items()
-        if name in (*_PASSED, *_CERTIFICATES) or name.startswith(_PASSED_PREFIXES) or name.lower() in _PROXIES
+        if name in (*_PASSED, *CERTIFICATES) or name.startswith(_PASSED_PREFIXES) or name.lower() in _PROXIES
     }
     # Relative entries, and an empty one, would look for programs in the workspace: a fixture could bring its own git.
     path = passed.get("PATH", os.defpath).split(os.pathsep)

@@ -63,12 +63,15 @@ class Command:
     """One program call. `argv[0]` is looked up on the PATH in `env`; `env` is the whole environment.
 
     `stdin`: a file, or a FIFO that its writer has open already; None is /dev/null.
+    `enclosure`: the call of a program that confines the command, and in which a supervisor of ours waits for it on
+    descriptor 3 (`skillup.environments.inside`); empty on the host. Program and folder are named as they are in there.
     """
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
     cwd: Path
     stdin: Path | None = None
+    enclosure: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -245,6 +248,8 @@ def _explain(answer: dict[str, str]) -> str:
             return f"{path} was not started: {reason}; pass long text by stdin"
         case "exec":
             return f"{path} was not started: {reason}; is its interpreter installed, and is it for this machine?"
+        case "enclosure":
+            return f"{path} ended before the command did: {reason}"
         case _:
             return f"fault in {what} ({path}): {reason}"
 
@@ -416,7 +421,7 @@ def _encode(
     grace: Grace,
 ) -> bytes:
     """The request as the supervisor reads it. Raises: StartFailedError."""
-    if any("\0" in text for text in (*command.argv, *command.env, *command.env.values())):
+    if any("\0" in text for text in (*command.argv, *command.env, *command.env.values(), *command.enclosure)):
         raise StartFailedError(f"{command.argv[0]}: an argument or variable holds a NUL; pass it by a file")
     paths = {
         "executable": executable,
@@ -432,6 +437,7 @@ def _encode(
         "deadline": deadline_seconds,
         "interrupt": grace.interrupt,
         "terminate": grace.terminate,
+        "enclosure": [_image(item) for item in command.enclosure],
     }
     return json.dumps(request).encode()
 

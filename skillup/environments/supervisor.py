@@ -18,6 +18,12 @@ gone. The nursery is a subreaper too: should a supervisor be killed by SIGKILL, 
 nursery, which kills it. Out of reach is only what asks a service outside the tree to start something
 (systemd, cron, a container daemon).
 
+Enclosures. A command may be asked for inside another program that confines it (`enclosure` in the request):
+that one is started with the standard streams of the command and a socket as descriptor 3, and in it a second
+supervisor owns the command (`skillup.environments.inside`), by this same protocol: only from there can the
+command's end be seen as it was. The supervisor outside hands orders in and answers out, and kills the whole
+enclosure when the one inside is lost.
+
 MODE is ``tree``, or ``group`` where the kernel has no subreaper: then only the command's process group is
 ended, and what has left that group survives.
 """
@@ -49,6 +55,8 @@ GROUP_POLL_SECONDS = 0.02  # without a subreaper nothing tells when a group has 
 LONGEST_POLL_SECONDS = 3600.0  # poll() takes its milliseconds in a C int
 MAX_LEFTOVERS = 50  # a fork bomb must not make a report of megabytes
 MAX_COMMAND_LINE = 300  # characters of a leftover's command line: enough to recognise it
+MAX_REASON = 1000  # bytes of what an enclosure that failed has printed: its own message is one line
+INSIDE_FD = 3  # where the supervisor inside an enclosure finds its socket
 HAS_CHILDREN_FILES = os.path.exists(f"/proc/self/task/{os.getpid()}/children")  # CONFIG_PROC_CHILDREN
 
 
@@ -57,10 +65,15 @@ class NotStartedError(Exception):
 
 
 class Request:
-    """What the harness asks for: the command, its files, and the times it is given (seconds)."""
+    """What the harness asks for: the command, its files, and the times it is given (seconds).
+
+    `enclosure` is the program call that confines it, if any, `inside` what the supervisor in there is asked for.
+    """
 
     def __init__(self, text: bytes) -> None:
         fields = json.loads(text)
+        self.enclosure: list[bytes] = [item.encode("latin-1") for item in fields.pop("enclosure", [])]
+        self.inside = {**fields, "paths": {name: fields["paths"][name] for name in ("executable", "cwd")}}
         self.argv: list[bytes] = [item.encode("latin-1") for item in fields["argv"]]
         self.env: dict[bytes, bytes] = {
             name.encode("latin-1"): value.encode("latin-1") for name, value in fields["env"].items()
@@ -179,6 +192,11 @@ def read_exactly(sock: socket.socket, count: int) -> bytes:
     return bytes(parts)
 
 
+def read_request(sock: socket.socket) -> Request:
+    """The request that arrives on a socket. Raises: EOFError when the harness went away before."""
+    return Request(read_exactly(sock, int.from_bytes(read_exactly(sock, 4), "big")))
+
+
 def answer(sock: socket.socket, value: dict[str, object]) -> None:
     """One JSON line to the harness, which may be dead already."""
     with contextlib.suppress(OSError):  # nobody may be there to read it; the tree is ended all the same
@@ -207,19 +225,42 @@ def open_stdio(paths: dict[str, bytes]) -> Iterator[int]:
 def spawn(request: Request) -> int:
     """Start the command in a session of its own; its process id.
 
-    Every descriptor of this process is close-on-exec, so the command gets its three files and nothing else.
-    Raises: NotStartedError.
+    Its standard streams are the files of the request, or without them those of this process. Every other descriptor
+    of this process is close-on-exec. Raises: NotStartedError.
     """
-    fds = list(open_stdio(request.paths))
+    fds = list(open_stdio(request.paths)) if "stdin" in request.paths else []
     try:
         os.chdir(request.paths["cwd"])
     except OSError as error:
         raise NotStartedError("cwd", os.fsdecode(request.paths["cwd"]), error.strerror) from error
     try:
+        return start(request.paths["executable"], request.argv, request.env, fds or [0, 1, 2])
+    finally:
+        os.chdir("/")  # a supervisor must not keep the workspace's file system busy
+        for fd in fds:
+            os.close(fd)
+
+
+def spawn_enclosure(request: Request, inside: socket.socket) -> int:
+    """Start the program that confines the command, `inside` its descriptor 3; its process id. Raises: NotStartedError.
+
+    It gets no variables: what the command is to have is in the request.
+    """
+    fds = list(open_stdio(request.paths))
+    try:
+        return start(request.enclosure[0], request.enclosure, {}, [*fds, inside.fileno()])
+    finally:
+        for fd in fds:
+            os.close(fd)
+
+
+def start(program: bytes, argv: list[bytes], env: dict[bytes, bytes], fds: list[int]) -> int:
+    """A new process with `fds` as its descriptors 0, 1, … Raises: NotStartedError."""
+    try:
         return os.posix_spawn(
-            request.paths["executable"],
-            request.argv,
-            request.env,
+            program,
+            argv,
+            env,
             file_actions=[(os.POSIX_SPAWN_DUP2, fd, number) for number, fd in enumerate(fds)],
             setsid=True,
             setsigmask=[],
@@ -227,11 +268,7 @@ def spawn(request: Request) -> int:
         )
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise NotStartedError("exec", os.fsdecode(request.paths["executable"]), reason) from error
-    finally:
-        os.chdir("/")  # a supervisor must not keep the workspace's file system busy
-        for fd in fds:
-            os.close(fd)
+        raise NotStartedError("exec", os.fsdecode(program), reason) from error
 
 
 class Tree:
@@ -241,7 +278,9 @@ class Tree:
     for, `empty` whether nothing is left.
     """
 
-    def __init__(self, request: Request, sock: socket.socket, *, subreaper: bool) -> None:
+    def __init__(
+        self, request: Request, sock: socket.socket, *, subreaper: bool, spawn: Callable[[Request], int] = spawn
+    ) -> None:
         self.request, self.sock, self.subreaper = request, sock, subreaper
         self.status: int | None = None
         self.order: str | None = None
@@ -294,11 +333,15 @@ class Tree:
         if not self.subreaper and self.status is not None:
             seconds = min(seconds, GROUP_POLL_SECONDS)
         for fd, _ in self.poll.poll(1 + int(min(max(seconds, 0.0), LONGEST_POLL_SECONDS) * 1000)):
-            if fd == self.wake:
-                drain(self.wake)
-            else:
-                self.hear()
+            self.take(fd)
         self.reap()
+
+    def take(self, fd: int) -> None:
+        """Take in what a descriptor has to say."""
+        if fd == self.wake:
+            drain(self.wake)
+        else:
+            self.hear()
 
     def pump_until(self, done: Callable[[], bool], until: float) -> None:
         """Pump until `done()`, the monotonic time `until`, or the order to kill."""
@@ -343,6 +386,7 @@ class Tree:
 
     def see_to_the_end(self) -> dict[str, object]:
         """Wait for the command and end what has to be ended; the report for the harness."""
+        answer(self.sock, {"pid": self.root})
         deadline = float("inf") if self.request.deadline is None else self.started + self.request.deadline
         self.pump_until(lambda: self.status is not None or self.order is not None, deadline)
         how = "exited" if self.status is not None else self.order or "deadline"
@@ -363,7 +407,7 @@ class Tree:
         if not self.empty:
             leftovers += [f"could not be ended: {line}" for line in self.list_members()]
         signalled = self.status is not None and os.WIFSIGNALED(self.status)
-        return {
+        ended = {
             "exit_code": None if self.status is None or signalled else os.WEXITSTATUS(self.status),
             "signal": os.WTERMSIG(self.status) if self.status is not None and signalled else None,
             "how": how,
@@ -372,22 +416,100 @@ class Tree:
             "max_rss_kib": self.max_rss // (1 if sys.platform == "linux" else 1024),  # macOS counts bytes
             "duration_seconds": self.duration or time.monotonic() - self.started,
         }
+        return {"ended": ended}
+
+
+class Enclosed(Tree):
+    """A command in an enclosure, seen from outside: its root is the program that confines it.
+
+    `inside` leads to the supervisor in there, `said` is what that one has answered so far, `ordered` what it has been
+    told.
+    """
+
+    def __init__(self, request: Request, sock: socket.socket, *, subreaper: bool) -> None:
+        self.inside, theirs = socket.socketpair()
+        with theirs:
+            super().__init__(request, sock, subreaper=subreaper, spawn=lambda asked: spawn_enclosure(asked, theirs))
+        text = json.dumps(request.inside).encode()
+        with contextlib.suppress(OSError):  # it has ended already; what it has printed says why
+            self.inside.sendall(len(text).to_bytes(4, "big") + text)
+        self.inside.settimeout(0)
+        self.poll.register(self.inside, select.POLLIN)
+        self.said = bytearray()
+        self.ordered = b""
+
+    def take(self, fd: int) -> None:
+        """Take in what the supervisor inside answers; what it says last is kept until all have ended."""
+        if fd != self.inside.fileno():
+            super().take(fd)
+            return
+        try:
+            part = self.inside.recv(65536)
+        except BlockingIOError:
+            return
+        except OSError:
+            part = b""
+        if not part:
+            with contextlib.suppress(KeyError):  # it had closed its end before
+                self.poll.unregister(self.inside)
+        self.said += part
+        first, newline, rest = self.said.partition(b"\n")
+        if newline and b'"pid"' in first:
+            answer(self.sock, {"pid": self.root})
+            self.said = rest
+
+    def hand_in(self) -> None:
+        """Tell the supervisor inside what the harness has asked for since."""
+        order = b"k" if self.killing else {None: b"", "deadline": b"d"}.get(self.order, b"c")
+        if order != self.ordered:
+            self.ordered = order
+            with contextlib.suppress(OSError):  # it is gone; the end of its process tells
+                self.inside.sendall(order)
+
+    def see_to_the_end(self) -> dict[str, object]:
+        """Hand orders in until the enclosure has ended; the last word of the one inside, or why there is none."""
+        killed_at = float("inf")
+        while self.status is None:
+            self.pump(killed_at - time.monotonic())
+            self.hand_in()
+            if self.killing:
+                killed_at = min(killed_at, time.monotonic() + KILL_PATIENCE_SECONDS)
+            if time.monotonic() > killed_at:
+                break
+        self.kill()  # with its first process everything in an enclosure has ended; this is for one that was broken
+        self.take(self.inside.fileno())
+        if b"\n" in self.said:
+            last: dict[str, object] = json.loads(self.said)
+            return last
+        return {"failed": "enclosure", "path": os.fsdecode(self.request.enclosure[0]), "reason": self.reason()}
+
+    def reason(self) -> str:
+        """The last line that it has printed as an error, else how it ended."""
+        try:
+            with open(self.request.paths["stderr"], "rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - MAX_REASON))
+                lines = file.read().decode(errors="replace").strip().splitlines()
+        except OSError:
+            lines = []
+        return lines[-1] if lines else f"it ended with wait status {self.status}"
 
 
 def supervise(sock: socket.socket, *, subreaper: bool) -> int:
     """Own one command from its start to the end of its tree; 1 when something may be left of it, else 0."""
     if subreaper:
         adopt_orphans()
-    request = Request(read_exactly(sock, int.from_bytes(read_exactly(sock, 4), "big")))
+    return own(read_request(sock), sock, subreaper=subreaper)
+
+
+def own(request: Request, sock: socket.socket, *, subreaper: bool) -> int:
+    """The same, for a process that has become what it has to be."""
     try:
-        tree = Tree(request, sock, subreaper=subreaper)
+        tree = (Enclosed if request.enclosure else Tree)(request, sock, subreaper=subreaper)
     except NotStartedError as error:
         what, path, reason = error.args
         answer(sock, {"failed": what, "path": path, "reason": reason})
         return 0
-    answer(sock, {"pid": tree.root})
-    ended = tree.see_to_the_end()
-    answer(sock, {"ended": ended})
+    answer(sock, tree.see_to_the_end())
     return 0 if tree.empty else 1
 
 

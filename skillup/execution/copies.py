@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from skillup.environments.copying import copy_workspace
 from skillup.environments.host import TrialRoot, open_trial_root
+from skillup.environments.kinds import ENVIRONMENTS
 from skillup.environments.process import Command, ProcessError
 from skillup.errors import TrialError
 from skillup.execution.task import Services, TrialTask
@@ -39,12 +40,16 @@ def run_on_copy(
     """
     clock = time.monotonic()
     try:
-        with open_trial_root(task.trial_base) as root:
+        kind = ENVIRONMENTS[task.environment.type]
+        with (
+            open_trial_root(task.trial_base) as root,
+            kind.open(task.environment, root, services.host, ()) as environment,
+        ):
             left_out = copy_workspace(workspace, root.workspace)
             if left_out:
                 found: dict[str, Any] = {"problem": f"the workspace cannot be copied whole: {left_out[0]}"}
             else:
-                found = _run(command(root), root, services, record)
+                found = _run(environment.command(command(root)), root, services, record)
     except (TrialError, ProcessError, OSError) as error:
         found = {"problem": f"it could not be run: {error}"}
     return record.model_copy(update={**found, "duration_ms": round((time.monotonic() - clock) * 1000)})

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from skillup.engines import ENGINES
 from skillup.engines.base import Engine
+from skillup.environments.host import passing_root
+from skillup.environments.kinds import ENVIRONMENTS
 from skillup.environments.process import Command, ExecutableNotFoundError, Nursery, ProcessError
+from skillup.errors import TrialError
 from skillup.execution.agents import provider_of, settings_of
 from skillup.execution.single_shot import needs_turns
 from skillup.results import Failure
 from skillup.spec.agent import Agent, Fallback
 from skillup.spec.case import Case
-from skillup.spec.suite import Suite
+from skillup.spec.suite import Environment, Suite
 
 VERSION_SECONDS = 20.0
 """A cold CLI on a busy machine takes some seconds to print its version; one that takes longer would hang turns, too."""
@@ -46,24 +47,30 @@ def _are_not_set(names: Sequence[str]) -> str:
     return "is not set" if len(names) == 1 else "are not set"
 
 
+def environment_obstacle(wanted: Environment, host: Mapping[str, str], nursery: Nursery) -> Failure | None:
+    """Why the environment that a suite asks for cannot be had on this machine; there is no other in its place."""
+    missing = ENVIRONMENTS[wanted.type].missing(wanted, host, nursery)
+    return _obstacle("environment", missing.message, missing.hint) if missing else None
+
+
 def engine_version(
-    engine: Engine, settings: Mapping[str, object], host: Mapping[str, str], nursery: Nursery
+    engine: Engine, settings: Mapping[str, object], host: Mapping[str, str], nursery: Nursery, wanted: Environment
 ) -> tuple[str | None, Failure | None]:
-    """What the CLI prints as its version, or why it cannot be started."""
+    """What the CLI prints as its version where its turns would run, or why it cannot be started there."""
     argv = engine.version_argv(engine.settings.model_validate(settings))
-    with TemporaryDirectory(prefix="skillup-") as folder:
-        place = Path(folder)
-        output = place / "version"
-        env = {"PATH": host.get("PATH", os.defpath), "HOME": folder, **engine.version_variables}
-        command = Command(argv, env, place)
+    with passing_root() as root:
+        output, errors = root.scratch / "version", root.scratch / "errors"
+        env = {"PATH": host.get("PATH", os.defpath), "HOME": str(root.home), **engine.version_variables}
         try:
-            ended = nursery.run(command, stdout=output, stderr=place / "errors", deadline_seconds=VERSION_SECONDS)
+            with ENVIRONMENTS[wanted.type].open(wanted, root, host, ()) as environment:
+                command = environment.command(Command(argv, env, root.workspace))
+                ended = nursery.run(command, stdout=output, stderr=errors, deadline_seconds=VERSION_SECONDS)
         except ExecutableNotFoundError as error:
             hint = (
                 "install it, or name it in the profile's `settings: {binary: …}`; `skillup doctor` shows what is here"
             )
             return None, _obstacle("engine_missing", str(error), hint)
-        except ProcessError as error:
+        except (ProcessError, TrialError) as error:
             return None, _obstacle("environment", f"{argv[0]} cannot be started: {error}")
         text = output.read_text(encoding="utf-8", errors="replace").strip()
         if ended.exit_code != 0 or not text:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from skillup.engines import ENGINES
 from skillup.engines.base import Endpoint, Engine, EngineSettings, Session, Surroundings, TurnRequest
+from skillup.environments.base import TrialEnvironment
 from skillup.environments.host import TrialRoot, open_trial_root
+from skillup.environments.kinds import ENVIRONMENTS
 from skillup.environments.snapshot import Snapshot, take
 from skillup.environments.snapshot_log import SnapshotLog
 from skillup.environments.workspace import skills_below
@@ -28,6 +30,8 @@ from skillup.modelserver.scripted import ScriptedSource
 class Place:
     """The same for all turns of a trial; `before` is the workspace as the first turn finds it.
 
+    `environment` is where the turns run, from where the model can be reached.
+
     `home` is the CLI's own folder, `skills` are the SKILL.md files that the case's workspace brought along.
     """
 
@@ -35,6 +39,7 @@ class Place:
     services: Services
     folder: TrialFolder
     root: TrialRoot
+    environment: TrialEnvironment
     home: Path
     engine: Engine
     settings: EngineSettings
@@ -84,7 +89,8 @@ def open_place(task: TrialTask, services: Services, folder: TrialFolder, stack: 
     """
     engine = ENGINES[task.agent.engine]
     root = stack.enter_context(open_trial_root(task.trial_base))
-    variables = prepare(task, services, engine, root)
+    environment = stack.enter_context(_open_environment(task, services, root))
+    variables = prepare(task, services, engine, root, environment)
     route = stack.enter_context(_open_route(task, services, root))
     around = stack.enter_context(_open_surroundings(task, services, engine, root))
     log = stack.enter_context(SnapshotLog(folder.path, folder.masker.data, _wanted_paths(task)))
@@ -98,6 +104,7 @@ def open_place(task: TrialTask, services: Services, folder: TrialFolder, stack: 
         services=services,
         folder=folder,
         root=root,
+        environment=environment,
         home=engine_home(task, engine, root),
         engine=engine,
         settings=settings_of(task.agent),
@@ -109,6 +116,16 @@ def open_place(task: TrialTask, services: Services, folder: TrialFolder, stack: 
         skills=skills_below(root.workspace, engine.workspace_skills),
         around=around,
     )
+
+
+def _open_environment(task: TrialTask, services: Services, root: TrialRoot) -> AbstractContextManager[TrialEnvironment]:
+    """Where the agent's processes run; a home that it shares lies outside of the root.
+
+    Raises:
+        TrialError: `environment`, it cannot be had.
+    """
+    shared = (task.agent.shared_home,) if task.agent.shared_home else ()
+    return ENVIRONMENTS[task.environment.type].open(task.environment, root, services.host, shared)
 
 
 @contextmanager

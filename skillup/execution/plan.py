@@ -13,14 +13,21 @@ from skillup.errors import Fault, InputError
 from skillup.execution.agents import agents_of, provider_of, settings_of
 from skillup.execution.evaluators import check_evaluators
 from skillup.execution.judges import JudgeChoice, judges_of
-from skillup.execution.obstacles import case_obstacle, credential_obstacle, engine_version, resumes, skill_obstacle
+from skillup.execution.obstacles import (
+    case_obstacle,
+    credential_obstacle,
+    engine_version,
+    environment_obstacle,
+    resumes,
+    skill_obstacle,
+)
 from skillup.execution.requirements import path_of, unmet
 from skillup.execution.task import Keep, TrialTask
 from skillup.execution.vacuity import vacuity_warnings
 from skillup.loading.paths import shown
 from skillup.results import Failure
 from skillup.spec.agent import Agent, Fallback
-from skillup.spec.suite import Suite
+from skillup.spec.suite import Environment, Suite
 
 
 @dataclass(frozen=True)
@@ -86,26 +93,33 @@ def make_plan(suites: Sequence[Suite], choices: Choices, host: Mapping[str, str]
     for place in sorted({place for agent in found.values() for place in ENGINES[agent.engine].host_policy}):
         if Path(place).exists():
             warnings.append(f"{place} is obeyed by its CLI whatever home it gets: trials are not free of this host")
-    if any(not agent.model.scripted for agent in found.values()):
-        warnings.append("agents run on this host with full permissions: run only cases that you trust")
+    if any(task.environment.type == "none" and not task.agent.model.scripted for task in tasks):
+        safer = "`environment: {type: bubblewrap}` confines them"
+        warnings.append(f"agents run on this host with full permissions: run only cases that you trust; {safer}")
     return Plan(tuple(tasks), tuple(found.values()), versions, parallelism, tuple(dict.fromkeys(warnings)))
 
 
 class _Probes:
-    """What the agents' CLIs say of their versions: each is asked once, and none that no trial needs."""
+    """What the agents' CLIs say of their versions, where they would run: each is asked once, if a trial needs it."""
 
     def __init__(self, host: Mapping[str, str], nursery: Nursery) -> None:
         self.host = host
         self._nursery = nursery
-        self._said: dict[tuple[str, ...], tuple[str | None, Failure | None]] = {}
+        self._said: dict[tuple[str, tuple[str, ...]], tuple[str | None, Failure | None]] = {}
+        self._missing: dict[str, Failure | None] = {}
 
-    def of(self, agent: Agent) -> tuple[str | None, Failure | None]:
+    def of(self, agent: Agent, wanted: Environment) -> tuple[str | None, Failure | None]:
         """The version of the agent's CLI, or why it cannot be started."""
-        engine = ENGINES[agent.engine]
-        argv = engine.version_argv(settings_of(agent))
-        if argv not in self._said:
-            self._said[argv] = engine_version(engine, agent.settings, self.host, self._nursery)
-        return self._said[argv]
+        engine, place = ENGINES[agent.engine], wanted.model_dump_json()
+        if place not in self._missing:
+            self._missing[place] = environment_obstacle(wanted, self.host, self._nursery)
+        missing = self._missing[place]
+        if missing is not None:
+            return None, missing
+        asked = (place, engine.version_argv(settings_of(agent)))
+        if asked not in self._said:
+            self._said[asked] = engine_version(engine, agent.settings, self.host, self._nursery, wanted)
+        return self._said[asked]
 
 
 def _trials(suite: Suite, agent: Agent, probes: _Probes, base: Path, choices: Choices) -> Iterator[TrialTask]:
@@ -114,7 +128,7 @@ def _trials(suite: Suite, agent: Agent, probes: _Probes, base: Path, choices: Ch
     path, can_resume = path_of(agent, suite, probes.host), resumes(engine, agent)
     for case in suite.cases:
         reason = unmet(case.requires, engine, path, resumes=can_resume)
-        version, missing = (None, None) if reason else probes.of(agent)
+        version, missing = (None, None) if reason else probes.of(agent, suite.environment)
         obstacle = (
             missing
             or credential_obstacle(engine, agent, suite, probes.host)

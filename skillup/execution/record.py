@@ -19,6 +19,7 @@ from skillup.results import (
     Changes,
     CommandRecord,
     Ending,
+    EnvironmentFacts,
     ExecutionMode,
     Failure,
     ModelTraffic,
@@ -27,6 +28,7 @@ from skillup.results import (
     TrialRecord,
     TurnRecord,
 )
+from skillup.spec.suite import Environment
 from skillup.transcript import Message, Usage
 
 
@@ -150,9 +152,15 @@ def identity_of(task: TrialTask, environment_names: tuple[str, ...]) -> AgentIde
         permissions=agent.permissions,
         session_binding=agent.session_binding,
         home=str(agent.shared_home) if agent.shared_home else None,
+        environment=facts_of(task.environment),
         environment_names=environment_names,
         source=agent.source,
     )
+
+
+def facts_of(environment: Environment) -> EnvironmentFacts:
+    """Where processes ran, as results show it."""
+    return EnvironmentFacts(type=environment.type, network=environment.network, limits=environment.limit_numbers)
 
 
 def stamp(moment: datetime) -> str:

@@ -15,7 +15,7 @@ from skillup.errors import RunDirectoryError
 from skillup.execution.directories import not_empty
 from skillup.execution.masked import masked
 from skillup.execution.plan import Plan
-from skillup.execution.record import stamp
+from skillup.execution.record import facts_of, stamp
 from skillup.execution.store import read_model, write_json
 from skillup.judging.totals import count, count_by_agent, usage_of
 from skillup.masking import Masker
@@ -48,7 +48,10 @@ def write_manifest(
         command=tuple(command),
         host=HostFacts(python=platform.python_version(), system=platform.system(), release=platform.release()),
         parallelism=plan.parallelism,
-        suites=tuple(SuiteFacts(name=suite.name, source=str(suite.source)) for suite in suites),
+        suites=tuple(
+            SuiteFacts(name=suite.name, source=str(suite.source), environment=facts_of(suite.environment))
+            for suite in suites
+        ),
         agents=tuple(_facts(agent, plan.versions[agent.name]) for agent in plan.agents),
         judges=tuple(
             ModelFacts(provider=ref.provider, name=ref.name, base_url=ref.base_url)

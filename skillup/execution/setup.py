@@ -7,6 +7,7 @@ from pathlib import Path
 
 from skillup.engines import ENGINES
 from skillup.engines.base import Engine
+from skillup.environments.base import TrialEnvironment
 from skillup.environments.git import WorkspaceGit
 from skillup.environments.host import TrialRoot, child_variables
 from skillup.environments.process import Command, Ended
@@ -28,7 +29,9 @@ _TAIL_BYTES = 4000
 """As much of a set-up step's output as a report shows."""
 
 
-def prepare(task: TrialTask, services: Services, engine: Engine, root: TrialRoot) -> dict[str, str]:
+def prepare(
+    task: TrialTask, services: Services, engine: Engine, root: TrialRoot, environment: TrialEnvironment
+) -> dict[str, str]:
     """Fills the trial root, and gives the variables of every process of the trial.
 
     Order, as the public format documents it: set-up steps in the empty workspace, then skills, then the fixture, its
@@ -38,7 +41,7 @@ def prepare(task: TrialTask, services: Services, engine: Engine, root: TrialRoot
         TrialError: `setup` or `auth`.
         Cancelled: the user stopped the run.
     """
-    run = _runner(services, root)
+    run = _runner(services, root, environment)
     variables = child_variables(services.host, root, task.environment.env, task.agent.env)
     for index, step in enumerate(task.environment.setup_steps):
         command = Command(("/bin/sh", "-c", step.run), variables, root.workspace)
@@ -81,10 +84,10 @@ def engine_home(task: TrialTask, engine: Engine, root: TrialRoot) -> Path:
     return task.agent.shared_home or root.home / engine.home_folder
 
 
-def _runner(services: Services, root: TrialRoot) -> Run:
+def _runner(services: Services, root: TrialRoot, environment: TrialEnvironment) -> Run:
     def run(command: Command, seconds: float) -> tuple[Ended, str]:
         output = root.scratch / "setup.log"
-        ended = services.run(command, stdout=output, stderr=output, seconds=seconds)
+        ended = services.run(environment.command(command), stdout=output, stderr=output, seconds=seconds)
         with output.open("rb") as file:
             file.seek(max(0, output.stat().st_size - _TAIL_BYTES))
             return ended, file.read().decode("utf-8", errors="replace").strip()

@@ -182,6 +182,7 @@ def _play(place: Place, number: int, turn: Turn, state: State) -> Step:
                 files=files,
                 variables=place.variables,
                 limit=limit,
+                environment=place.environment,
                 nursery=place.services.nursery,
                 cancelled=place.services.cancelled,
             )

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from skillup.engines.base import Engine, EngineFault, TurnRequest
+from skillup.environments.base import TrialEnvironment
 from skillup.environments.process import (
     Command,
     Ended,
@@ -84,6 +85,7 @@ def run_turn(
     files: TurnFiles,
     variables: Mapping[str, str],
     limit: Limit,
+    environment: TrialEnvironment,
     nursery: Nursery,
     cancelled: threading.Event,
 ) -> TurnOutcome:
@@ -98,6 +100,7 @@ def run_turn(
     command = Command(invocation.argv, {**variables, **invocation.env}, request.workspace, files.stdin)
     started = time.monotonic()
     try:
+        command = environment.command(command)
         running = nursery.start(command, stdout=files.stdout, stderr=files.stderr, deadline_seconds=limit.seconds)
     except ExecutableNotFoundError as error:
         raise TrialError(

@@ -15,6 +15,7 @@ from skillup.spec.agent import EnvironmentName, Fallback, ModelChoice
 from skillup.spec.case import Case
 from skillup.spec.judge import Expect, Judge
 from skillup.spec.judges import Combine, JudgeMember, refuse_unclear
+from skillup.spec.problems import fault_at
 from skillup.spec.requires import Requires
 from skillup.spec.values import (
     ArtifactPath,
@@ -46,8 +47,15 @@ class SetupStep(Spec):
     timeout_seconds: Seconds = 300.0
 
 
+class EnvironmentLimits(Spec):
+    """What one process of a trial may use at most, in MiB: the size of a file, and memory of its own."""
+
+    file_size_mb: Whole | None = Field(None, ge=1)
+    memory_mb: Whole | None = Field(None, ge=64)
+
+
 class Environment(Spec):
-    """Where the agent's processes run, and what they find in their variables."""
+    """Where the agent's processes run, what they find in their variables, and what they can reach."""
 
     later = frozenset(
         {
@@ -62,16 +70,31 @@ class Environment(Spec):
             "kwargs",
             "network_policy",
             "allowed_egress",
-            "network",
         }
     )
     later_values: ClassVar[Mapping[str, frozenset[str]]] = MappingProxyType(
-        {"type": frozenset({"docker", "opensandbox", "bubblewrap"})}
+        {"type": frozenset({"docker", "opensandbox"})}
     )
 
-    type: Literal["none"] = "none"
+    type: Literal["none", "bubblewrap"] = "none"
     env: dict[EnvironmentName, Value] = {}
     setup_steps: tuple[SetupStep, ...] = ()
+    network: Literal["full", "none"] = "full"
+    limits: EnvironmentLimits | None = None
+
+    @property
+    def limit_numbers(self) -> dict[str, int]:
+        """The limits that are set, by their names."""
+        return self.limits.model_dump(exclude_none=True) if self.limits else {}
+
+    @model_validator(mode="after")
+    def _confines(self) -> Self:
+        if self.type == "none":
+            for key in ("network", "limits"):
+                if key in self.model_fields_set:
+                    hint = "write `type: bubblewrap` beside it, or remove it"
+                    raise fault_at(f"`type: none` is the host, which has no {key} of its own", key, hint=hint)
+        return self
 
 
 class EngineChoice(Spec):

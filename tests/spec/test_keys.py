@@ -22,6 +22,9 @@ LATER = "is part of the format but not supported yet"
 
 ACCEPTED_BY_SUITES = {
     "environment.type": "environment: {type: none}\n" + CASES,
+    "environment.type bubblewrap": "environment: {type: bubblewrap}\n" + CASES,
+    "environment.network": "environment: {type: bubblewrap, network: none}\n" + CASES,
+    "environment.limits": "environment: {type: bubblewrap, limits: {memory_mb: 4096, file_size_mb: 100}}\n" + CASES,
     "environment.env": "environment: {env: {A: b}}\n" + CASES,
     "environment.setup_steps": "environment: {setup_steps: [{run: make}]}\n" + CASES,
     "skills.source": "skills: [{source: local_path, path: .}]\n" + CASES,
@@ -194,7 +197,10 @@ def test_what_comes_with_an_unsupported_form_is_not_worth_a_line_each() -> None:
 def test_a_misspelt_key_beside_an_unsupported_form_is_told() -> None:
     text = SUITE + "environment: {type: docker, image: x, setup_step: []}\n" + CASES
     assert report_on(text, SuiteFile).splitlines() == [
-        'file.yaml:2:21: environment.type: "docker" is part of the format but not supported yet (supported: none)',
+        (
+            'file.yaml:2:21: environment.type: "docker" is part of the format but not supported yet '
+            "(supported: none, bubblewrap)"
+        ),
         'file.yaml:2:39: environment.setup_step: unknown key "setup_step" (did you mean "setup_steps"?)',
     ]
 
