@@ -109,13 +109,16 @@ class ModelCallError(SkillupError):
     """A model that we call ourselves, to judge a trial, gave no answer.
 
     `kind` says why, in the words of a trial's errors: what the judge's provider cannot do is no fault of the agent's.
-    `retry_after` is in seconds.
+    `retry_after` is in seconds; `streams` is where an agent's CLI left what it printed.
     """
 
-    def __init__(self, kind: ErrorKind, message: str, *, hint: str = "", retry_after: float | None = None) -> None:
+    def __init__(
+        self, kind: ErrorKind, message: str, *, hint: str = "", retry_after: float | None = None, streams: str = ""
+    ) -> None:
         super().__init__(message, hint=hint)
         self.kind: ErrorKind = kind
         self.retry_after = retry_after
+        self.streams = streams
 
 
 class RunDirectoryError(SkillupError):

@@ -358,13 +358,15 @@ class Evaluated(Value):
 class JudgeIdentity(Value):
     """What judged: `model` as it was asked for, `answered_by` as the provider named itself.
 
-    `structured` says whether the endpoint held the answers to the schema, `temperature` what it accepted.
+    `engine` is the agent whose CLI was asked, None where the model itself was. `structured` says whether the endpoint
+    held the answers to the schema, `temperature` what it accepted.
     """
 
     type: str
     provider: str
     model: str | None
     base_url: str | None
+    engine: str | None = None
     answered_by: str | None = None
     structured: bool | None = None
     temperature: float | None = None

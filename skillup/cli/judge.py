@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import threading
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,9 +11,9 @@ from typing import TYPE_CHECKING
 import click
 
 from skillup.cli.common import expected_errors
-from skillup.cli.interrupts import INTERRUPTED
+from skillup.cli.interrupts import INTERRUPTED, Interrupts
 from skillup.cli.output import show, show_agreement
-from skillup.errors import RunDirectoryError
+from skillup.errors import Cancelled, RunDirectoryError
 
 if TYPE_CHECKING:
     from skillup.execution.criteria import Ask
@@ -58,13 +57,13 @@ def command(
 
     The exit code is that of the verdicts; 3 also when not every trial of the run has ended.
     """
-    with expected_errors(), ExitStack() as stack:
+    with Interrupts() as interrupts, ExitStack() as stack, expected_errors():
         from skillup.environments.process import Nursery
         from skillup.execution import rundir
         from skillup.execution.again import Again, trials_again
         from skillup.execution.agreement import measure
         from skillup.execution.attempts import judge_attempts
-        from skillup.execution.processes import Processes
+        from skillup.execution.services import open_services
         from skillup.execution.store import write_json
         from skillup.judging.totals import SOME_ERROR, exit_code
 
@@ -73,20 +72,23 @@ def command(
         how = how or ("all" if agreement else "missing" if judge else "saved")
         if judge_model is not None and how == "saved":
             raise click.UsageError("--judge-model asks a model: say --ask missing, or --ask all")
-        processes = Processes(stack.enter_context(Nursery()), dict(os.environ), threading.Event())
-        trials = trials_again(run, Again(how, judge_model, judge, only), processes)
-        if agreement is not None:
-            show_agreement(measure(trials, agreement), as_json=as_json)
-            return
+        nursery = stack.enter_context(Nursery())
+        services = stack.enter_context(open_services(nursery, interrupts.stopping, dict(os.environ), lambda _: None))
+        trials = trials_again(run, Again(how, judge_model, judge, only), services)
+        interrupts.run_begins(nursery.kill)
         try:
+            if agreement is not None:
+                show_agreement(measure(trials, agreement), as_json=as_json)
+                return
             for trial in trials:
+                services.pause(0)  # whoever judges by rules alone waits for nothing that notices a stop
                 judge_attempts(trial.folder, trial.step, trial.case)
             judged = rundir.saved_run(run)
             write_json(run / "result.json", judged)
         except OSError as error:
             message = f"the verdicts cannot be written: {error.filename}: {error.strerror}"
             raise RunDirectoryError(message, hint="judge a copy of the run that you may write to") from error
-        except KeyboardInterrupt:
+        except Cancelled:
             click.echo("interrupted: the trials that were judged before are saved", err=True)
             sys.exit(INTERRUPTED)
         show(judged, as_json=as_json, verbosity=verbose)

@@ -281,6 +281,12 @@ class Engine(Protocol):
     def version_argv(self, settings: EngineSettings) -> tuple[str, ...]:
         """The command that prints the CLI's version."""
 
+    def as_judge(self, provider: str) -> EngineSettings | None:
+        """Settings under which it looks, changes nothing, and takes no instructions from where it looks.
+
+        None where it cannot ask models of this provider.
+        """
+
     @property
     def workspace_skills(self) -> tuple[str, ...]:
         """Folders of the workspace in which it discovers skills that no switch keeps off as a whole."""

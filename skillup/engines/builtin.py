@@ -114,6 +114,12 @@ class Builtin(EngineDefaults):
         del settings
         return (*_START, "--version")
 
+    def as_judge(self, provider: str) -> BuiltinSettings | None:
+        """With the tool that only looks."""
+        if provider == "anthropic":
+            return BuiltinSettings(tools=("read",))
+        return BuiltinSettings(api="openai_chat", tools=("read",)) if provider == "openai" else None
+
     def history(self, messages: Sequence[HistoryMessage]) -> str:
         """What was said before the first turn, as the agent keeps a session."""
         return json.dumps(_history(messages))

@@ -67,6 +67,12 @@ class ClaudeCode(EngineDefaults):
         """The command that prints the CLI's version."""
         return (cast("ClaudeSettings", settings).binary, "--version")
 
+    def as_judge(self, provider: str) -> ClaudeSettings | None:
+        """With the tools that only look, and without what the folder has to say to it."""
+        if provider != "anthropic":
+            return None
+        return ClaudeSettings(tools=("Read", "Glob", "Grep", "Skill"), workspace_instructions=False)
+
     def invocation(self, request: TurnRequest) -> Invocation:
         """How to run this turn."""
         settings = cast("ClaudeSettings", request.settings)

@@ -78,6 +78,12 @@ class Codex(EngineDefaults):
         """The command that prints the CLI's version."""
         return (cast("CodexSettings", settings).binary, "--version")
 
+    def as_judge(self, provider: str) -> CodexSettings | None:
+        """In its read-only sandbox, and without what the folder has to say to it."""
+        if provider != "openai":
+            return None
+        return CodexSettings(sandbox="read-only", workspace_instructions=False)
+
     def patience(self, settings: EngineSettings) -> float | None:
         """Seconds of reconnecting after which a turn is ended: the CLI itself never gives up."""
         return cast("CodexSettings", settings).patience_seconds

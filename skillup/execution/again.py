@@ -11,13 +11,12 @@ from skillup.execution import rundir
 from skillup.execution.criteria import Ask, CriteriaStep
 from skillup.execution.evaluators import evaluator_faults
 from skillup.execution.judges import JudgeChoice, models_of
-from skillup.execution.processes import Processes
 from skillup.execution.store import read_model
+from skillup.execution.task import Services
 from skillup.loading.judgefile import OtherJudge
 from skillup.loading.paths import shown
 from skillup.loading.spelling import closest
 from skillup.masking import Masker
-from skillup.modelclient.clients import ModelClients
 from skillup.results import TrialRecord
 from skillup.spec.case import Case
 from skillup.spec.problems import quoted
@@ -45,7 +44,7 @@ class SavedTrial:
     case: Case | None = None
 
 
-def trials_again(run: Path, again: Again, processes: Processes) -> tuple[SavedTrial, ...]:
+def trials_again(run: Path, again: Again, services: Services) -> tuple[SavedTrial, ...]:
     """The trials of a run that are judged again, everything checked before the first of them is.
 
     Raises:
@@ -56,7 +55,7 @@ def trials_again(run: Path, again: Again, processes: Processes) -> tuple[SavedTr
     if again.how == "saved" and again.judge is None:
         return tuple(SavedTrial(folder, CriteriaStep()) for folder, _ in chosen)
     other = OtherJudge(again.judge) if again.judge else None
-    clients, choice, judge = ModelClients(processes.cancelled), JudgeChoice(again.model), _judge_id(again.only)
+    choice, judge = JudgeChoice(again.model), _judge_id(again.only)
     trials: list[SavedTrial] = []
     faults: list[Fault] = []
     for folder, saved in chosen:
@@ -67,7 +66,7 @@ def trials_again(run: Path, again: Again, processes: Processes) -> tuple[SavedTr
             new = (
                 other.on(case, read_model(saved.with_name("record.json"), TrialRecord).skills, judge) if other else None
             )
-            models = models_of(new or case, choice, processes.host, shown(saved)) if again.how != "saved" else {}
+            models = models_of(new or case, choice, services.host, shown(saved)) if again.how != "saved" else {}
         except InputError as error:
             faults += error.faults
             continue
@@ -75,7 +74,7 @@ def trials_again(run: Path, again: Again, processes: Processes) -> tuple[SavedTr
             faults += evaluator_faults(new or case, shown(again.judge or saved))
         models = models if judge is None else {name: ref for name, ref in models.items() if name == judge}
         masker = Masker(ref.api_key for ref in models.values() if ref.api_key)
-        trials.append(SavedTrial(folder, CriteriaStep(again.how, models, clients, judge, masker, processes), new))
+        trials.append(SavedTrial(folder, CriteriaStep(again.how, models, services, judge, masker), new))
     if faults:
         raise InputError(list(dict.fromkeys(faults)))
     return tuple(trials)

@@ -9,12 +9,13 @@ from pathlib import Path
 from skillup.execution.again import SavedTrial
 from skillup.execution.criteria import SAVED
 from skillup.execution.evaluators import evaluate_all
+from skillup.execution.judge_agent import opener
 from skillup.execution.revisions import Revision
 from skillup.execution.store import load_trial
+from skillup.execution.task import Services
 from skillup.judging.asking import ask, open_sets
 from skillup.judging.evidence import Evidence
 from skillup.judging.several import judge_all
-from skillup.modelclient.clients import ModelClients
 from skillup.results import Agreement, Criteria, CriterionAgreement, TrialAgreement
 from skillup.spec.case import Case
 from skillup.transcript import Usage, add_usage
@@ -41,10 +42,10 @@ def measure(trials: Sequence[SavedTrial], repeats: int) -> Agreement:
 def _attempts(trial: SavedTrial, repeats: int) -> Iterator[TrialAgreement]:
     """The last attempt of a trial, where there is anything to ask."""
     records = sorted(trial.folder.glob("attempt-*/record.json"), key=lambda path: int(path.parent.name[8:]))
-    if not records or not trial.step.models or trial.step.clients is None:
+    if not records or not trial.step.models or trial.step.services is None:
         return
     case, evidence = load_trial(records[-1].parent)
-    rounds = [_round(case, evidence, trial, trial.step.clients) for _ in range(repeats)]
+    rounds = [_round(case, evidence, trial, trial.step.services) for _ in range(repeats)]
     asked = [said for one in rounds for said in one.values()]
     if not asked:
         return
@@ -62,14 +63,15 @@ def _attempts(trial: SavedTrial, repeats: int) -> Iterator[TrialAgreement]:
     )
 
 
-def _round(case: Case, evidence: Evidence, trial: SavedTrial, clients: ModelClients) -> dict[str, Criteria]:
+def _round(case: Case, evidence: Evidence, trial: SavedTrial, services: Services) -> dict[str, Criteria]:
     """What the judges' models say, asked once; none of a trial whose FAIL is certain without them."""
     said: dict[str, Criteria] = {}
     alone = {member.id: case.judged_by(member) for member in case.judges} or {"": case}
     for name, judged in alone.items():
         ref = trial.step.models.get(name)
-        if ref is not None and open_sets(judged, evidence, {}):
-            asked = ask(judged, evidence, ref, lambda ref=ref: clients.of(ref), known={}, revision=1, now="")  # type: ignore[misc]
+        if ref is not None and judged.judge is not None and open_sets(judged, evidence, {}):
+            opened = opener(ref, judged.judge, services, None, trial.step.masker)
+            asked = ask(judged, evidence, ref, opened, known={}, revision=1, now="")
             said[name] = asked.criteria
     return said
 

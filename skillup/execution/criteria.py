@@ -2,7 +2,8 @@
 
 criteria.json       what the model said: the verdict is made from this, today and later
 judge-calls.jsonl   every question and answer, a line each, to see how it came about
-judges/ID/…         both of one of several judges
+judge-turns/N/      what the CLI of an agent that judges printed, turn by turn; none is ever replaced
+judges/ID/…         all of one of several judges
 revisions/N/        both, and the grading made of them, as they were before the trial was judged otherwise
 """
 
@@ -15,16 +16,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from skillup.execution.judge_agent import opener
 from skillup.execution.masked import masked
-from skillup.execution.processes import Processes
 from skillup.execution.record import stamp
 from skillup.execution.revisions import Revision
 from skillup.execution.store import read_model, write_json, write_lines
+from skillup.execution.task import Services
 from skillup.judging.asking import Asked, Call, ask, open_sets
 from skillup.judging.evidence import Evidence
 from skillup.masking import Masker
-from skillup.modelclient.client import ModelRef
-from skillup.modelclient.clients import ModelClients
+from skillup.modelclient.client import ModelRef, Reply
 from skillup.results import Criteria, CriterionResult
 from skillup.spec.case import Case
 from skillup.spec.judge import Judge
@@ -43,15 +44,14 @@ class CriteriaStep:
     """How the criteria of a trial come by their verdicts. Without a model they are what was saved, or unknown.
 
     `models` are those of the case's judges by their ids; "" is the only judge's. `only` one of several is heard anew.
-    Evaluators in Python run in `processes`; without any they say what they have said before.
+    Without `services` nobody is asked, and evaluators in Python say what they have said before.
     """
 
     how: Ask = "saved"
     models: Mapping[str, ModelRef] = field(default_factory=dict)
-    clients: ModelClients | None = None
+    services: Services | None = None
     only: str | None = None
     masker: Masker = field(default_factory=Masker)
-    processes: Processes | None = None
 
     def take_all(self, folder: Path, case: Case, evidence: Evidence, before: Revision) -> dict[str, Criteria | None]:
         """What models say about a trial's criteria, by the id of the judge; "" is the only one's.
@@ -72,15 +72,16 @@ class CriteriaStep:
     def _take(self, judge: str, folder: Path, case: Case, evidence: Evidence, before: Revision) -> Criteria | None:
         """What a model says about the criteria of one judge, saved before it is returned; None when none was asked."""
         saved = read_model(folder / FILE, Criteria) if case.criteria and (folder / FILE).exists() else None
-        model, clients = self.models.get(judge), self.clients
-        if self.how == "saved" or model is None or clients is None:
+        model, services = self.models.get(judge), self.services
+        if self.how == "saved" or model is None or services is None or case.judge is None:
             return saved
         known = _known(saved) if self.how in ("missing", "rest") else {}
         if not open_sets(case, evidence, known):
             return saved
         revision = saved.revision + 1 if saved else 1
         now = stamp(datetime.now(UTC))
-        asked = ask(case, evidence, model, lambda: clients.of(model), known=known, revision=revision, now=now)
+        opened = opener(model, case.judge, services, folder, self.masker)
+        asked = ask(case, evidence, model, opened, known=known, revision=revision, now=now)
         if self.how == "rest" and saved is not None:
             self._go_on(folder, asked, saved)
         else:
@@ -136,7 +137,7 @@ def _question(judge: Judge | None) -> tuple[object, ...]:
     if judge is None:
         return ()
     scored = any(criterion.scored for criterion in judge.criteria)
-    return judge.criteria, judge.context, judge.skills, judge.threshold if scored else None
+    return judge.engine, judge.criteria, judge.context, judge.skills, judge.threshold if scored else None
 
 
 def _known(saved: Criteria | None) -> Mapping[str, CriterionResult]:
@@ -150,7 +151,13 @@ def _line(call: Call) -> dict[str, Any]:
         "sample": call.sample,
         "attempt": call.attempt,
         "request": {"system": call.system, "user": call.text, "schema": dict(call.schema)},
-        "reply": None if reply is None else {**asdict(reply), "usage": reply.usage.model_dump(mode="json")},
+        "reply": None if reply is None else _answer(reply),
         "error": call.error,
         "complaints": list(call.complaints),
+        "streams": call.streams,
     }
+
+
+def _answer(reply: Reply) -> dict[str, Any]:
+    kept = {name: value for name, value in asdict(reply).items() if name != "streams"}  # the line names them itself
+    return {**kept, "usage": reply.usage.model_dump(mode="json")}

@@ -139,9 +139,9 @@ def _evaluated(folder: Path, case: Case, evidence: Evidence, step: CriteriaStep,
     if saved is not None and (saved.evaluator, saved.config) != (judge.evaluator, masked(judge.config, masker)):
         saved = None
     wanted = how in ("all", "rest") or (how == "missing" and (saved is None or bool(saved.error)))
-    if step.processes is None or not wanted or evidence.missing() is not None:
+    if step.services is None or not wanted or evidence.missing() is not None:
         return saved
-    said, printed = _ask(evidence.snapshots.folder, judge, step.processes)
+    said, printed = _ask(evidence.snapshots.folder, judge, step.services)
     before.keep()
     folder.mkdir(parents=True, exist_ok=True)
     (folder / PRINTED).unlink(missing_ok=True)

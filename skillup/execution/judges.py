@@ -1,11 +1,18 @@
-"""Which model judges a case: the command line, then the variables, then the case. Decided before anything is spent."""
+"""Which model judges a case: the command line, then the variables, then the case. Decided before anything is spent.
+
+An agent that judges (`engine`) is the case's choice alone; its model is chosen like any other.
+"""
 
 from __future__ import annotations
 
+import os
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, get_args
 
+from skillup.engines import ENGINES
+from skillup.environments.host import ROOT_VARIABLE, instructions_above, trial_base
 from skillup.errors import Fault, InputError
 from skillup.loading.paths import shown
 from skillup.modelclient.client import PROVIDERS, ModelRef, Provider
@@ -25,6 +32,9 @@ _KEYS: Final[Mapping[str, str]] = {
     "ollama": "OLLAMA_API_KEY",
 }
 """Where a provider's key is when the judge has none of its own."""
+
+_NO_KEY: Final = "none"
+"""What a CLI is given for an endpoint of the user's own that asks for no key: without one it does not start."""
 
 _PREFIXES: Final[tuple[tuple[str, Provider], ...]] = (("claude", "anthropic"), ("gpt-", "openai"))
 """Names that say whose they are."""
@@ -119,6 +129,8 @@ class _Said:
 def _resolved(case: Case, choice: JudgeChoice, host: Mapping[str, str]) -> ModelRef:
     """The model as the command line, the variables and the case say together, the first of them that says it."""
     line, variables, written = _line(choice.model), _variables(host), _written(case)
+    if case.judge is not None and case.judge.engine is not None:
+        return _agent(case.judge.engine, line, variables, written, host)
     named = next((said for said in (line, variables, written) if said.name or said.provider), None)
     if named is None:
         raise _NoModelError("nothing says which model judges its criteria", _HINT)
@@ -134,6 +146,45 @@ def _resolved(case: Case, choice: JudgeChoice, host: Mapping[str, str]) -> Model
     same = own in (None, provider)
     base_url = variables.base_url or (written.base_url if same else None)
     return _checked(ModelRef(provider, name, base_url, _key(provider, base_url, host)))
+
+
+def _agent(engine_name: str, line: _Said, variables: _Said, written: _Said, host: Mapping[str, str]) -> ModelRef:
+    """An agent's CLI with its model; who says none leaves the choice to the CLI.
+
+    Raises:
+        _NoModelError: the CLI is not there, cannot ask that model, or has no key; or no folder is fit for it.
+    """
+    engine = ENGINES[engine_name]
+    able = [provider for provider in PROVIDERS if engine.as_judge(provider)]
+    name = line.name or variables.name or written.name
+    provider = line.provider or variables.provider or _by_name(name) or written.provider or able[0]
+    settings = engine.as_judge(provider)
+    if settings is None:
+        hint = f"name a model of {' or '.join(able)}, or remove `engine`: a model is asked directly then"
+        raise _NoModelError(f"the judge is {engine_name}, which asks no models of {provider}", hint)
+    above = instructions_above(trial_base(host))
+    if above:
+        raise _NoModelError(f"{above[0]} lies above the folder of a judge", f"set {ROOT_VARIABLE} to another folder")
+    binary = engine.version_argv(settings)[0]
+    if shutil.which(binary, path=host.get("PATH", os.defpath)) is None:
+        raise _NoModelError(f"the judge is {engine_name}, and there is no `{binary}` on the PATH", "install it")
+    base_url = variables.base_url or (written.base_url if written.provider in (None, provider) else None)
+    credentials = engine.provider(settings).credentials
+    held = next((variable for variable in credentials if host.get(variable)), None) if base_url is None else None
+    own = host.get(_KEY)
+    if not own and held is None and base_url is None:
+        raise _NoModelError(
+            f"no key for the judge: none of {', '.join((_KEY, *credentials))} is set",
+            f"export {_KEY}; --no-model-judge runs without",
+        )
+    return ModelRef(
+        provider,
+        name,
+        base_url,
+        own or (host[held] if held else _NO_KEY),
+        engine=engine_name,
+        credential=credentials[0] if own or held is None else held,
+    )
 
 
 def _checked(ref: ModelRef) -> ModelRef:

@@ -61,7 +61,7 @@ class Place:
             home=self.home,
             endpoint=self.endpoint,
             settings=self.settings,
-            as_root=_running_as_root(),
+            as_root=running_as_root(),
             credential=_credential_of(self.task),
             shared=self.task.agent.shared_home is not None,
             workspace_skills=self.skills,
@@ -195,6 +195,6 @@ def _wanted_paths(task: TrialTask) -> frozenset[str]:
     return frozenset(path for rule in task.case.all_rules for path in rule.files_read)
 
 
-def _running_as_root() -> bool:
+def running_as_root() -> bool:
     """Whether the CLIs will run as root; some ask for a switch then."""
     return hasattr(os, "geteuid") and os.geteuid() == 0

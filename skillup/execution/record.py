@@ -89,7 +89,7 @@ def record_turn(
         messages=(asked,) if outcome.strangers else (asked, *stream.messages),
         messages_left_out=stream.left_out,
         stream_corrupt=stream.damage,
-        usage=_own_usage(stream.finished.usage, counted) if stream.finished else Usage(),
+        usage=own_usage(stream.finished.usage, counted) if stream.finished else Usage(),
         steps=stream.finished.steps if stream.finished else None,
         duration_ms=round(ended.duration_seconds * 1000),
         cpu_seconds=round(ended.cpu_seconds, 3),
@@ -103,7 +103,7 @@ def record_turn(
     )
 
 
-def _own_usage(reported: Usage, before: Usage) -> Usage:
+def own_usage(reported: Usage, before: Usage) -> Usage:
     """What a turn used by itself, where the CLI counts the whole session; unknown where the count shrank."""
     if reported.basis != "cumulative_delta":
         return reported

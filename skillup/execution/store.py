@@ -3,7 +3,8 @@
 <run>/run.json                                      the manifest, written first
 <run>/result.json                                   all trials, when the run ends
 <run>/<case>/<agent>/<variant>/trial-K/attempt-N/   case.json  record.json  grading.json  timing.json  result.json
-                                                    criteria.json  judge-calls.jsonl  judges/ID/…  revisions/N/…
+                                                    criteria.json  judge-calls.jsonl  judge-turns/N/{stdout,stderr}
+                                                    judges/ID/…  revisions/N/…
                                                     turn-N/{stdout,stderr,turn.json}  requests.jsonl
                                                     snapshots.jsonl  contents.*  artifacts/
                                                     workspace/  left-out.txt

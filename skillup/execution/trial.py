@@ -65,8 +65,7 @@ def run_trial(task: TrialTask, services: Services) -> TrialResult:
             talk = Talk.impossible(Failure.of(error))
         record = record_trial(task, talk, started, time.monotonic() - clock)
         folder.save_record(with_artifacts(record, talk.workspace, task.case.collect_artifacts, folder))
-        judging = CriteriaStep("rest", task.judges, services.clients, masker=folder.masker, processes=services)
-        result = grade(task.attempt_folder, judging)
+        result = grade(task.attempt_folder, CriteriaStep("rest", task.judges, services, masker=folder.masker))
         if talk.workspace and (task.keep == "all" or (task.keep == "failed" and result.status != "PASS")):
             keep_workspace(talk.workspace, task.attempt_folder, folder.masker)
     return result

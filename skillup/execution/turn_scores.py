@@ -64,7 +64,7 @@ def _judged(place: Place, part: Part, number: int, turns: Sequence[TurnRecord]) 
     record = record_trial(place.task, Talk(tuple(turns), Ending(how="completed"), ()), datetime.now(UTC), 0.0)
     saved = TrialRecord.model_validate(masked(record, folder.masker))
     evidence = Evidence(saved, SavedSnapshots.load(folder.path), ignore_case=bool(case.ignore_case))
-    step = CriteriaStep("rest", place.task.judges, place.services.clients, masker=folder.masker)
+    step = CriteriaStep("rest", place.task.judges, place.services, masker=folder.masker)
     said = step.take_all(folder.path, case, evidence, Revision(folder.path))[""]
     checks = (*certain_checks(case, evidence), *criteria_checks(case, evidence, said))
     score = part_range(case, part, evidence, checks)

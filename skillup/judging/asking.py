@@ -1,4 +1,4 @@
-"""Asks a model about a saved trial's criteria: one question for all criteria about the same thing.
+"""Asks a model, or an agent, about a saved trial's criteria: one question for all criteria about the same thing.
 
 Nothing here decides: what comes out is saved beside the trial and read by `criteria.py` like any other evidence. A
 model is asked only while the verdict is open.
@@ -6,8 +6,8 @@ model is asked only while the verdict is open.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -16,13 +16,15 @@ from skillup.judging.answers import Bearing, read_answers
 from skillup.judging.criteria import absent, criteria_checks
 from skillup.judging.earlier import earlier
 from skillup.judging.evidence import Evidence
+from skillup.judging.folder import SavedFolder
 from skillup.judging.judge import certain_checks
-from skillup.judging.questions import INSTRUCTIONS, beside, question, schema
+from skillup.judging.questions import INSTRUCTIONS, beside, correction, question, schema
 from skillup.judging.quotes import Quotable
+from skillup.judging.samples import together
 from skillup.judging.shown import About, Shown, budget, fitted, shown
 from skillup.judging.verdict import decide
 from skillup.modelclient.client import ModelClient, ModelRef, Question, Reply
-from skillup.results import Criteria, CriterionResult, CriterionSample, CriterionVerdict, JudgeIdentity
+from skillup.results import Criteria, CriterionResult, CriterionSample, JudgeIdentity
 from skillup.spec.case import Case
 from skillup.spec.criteria import Criterion
 from skillup.spec.judge import DEFAULT_JUDGE_SECONDS, Judge
@@ -35,9 +37,16 @@ _ROOM: Final = 0.8
 """The share of what a model can be told that the record may take; the criteria and the attachments need the rest."""
 
 
+Opened = Callable[[SavedFolder | None], AbstractContextManager[ModelClient]]
+"""Opens who is asked, for one sample: an agent with the folder that it may look into, a model without."""
+
+
 @dataclass(frozen=True)
 class Call:
-    """One question and what came back, for the file that shows how the verdict came about."""
+    """One question and what came back, for the file that shows how the verdict came about.
+
+    `streams` is where an agent's CLI left what it printed.
+    """
 
     criteria: tuple[str, ...]
     sample: int
@@ -48,6 +57,7 @@ class Call:
     reply: Reply | None
     error: str
     complaints: tuple[str, ...]
+    streams: str = ""
 
 
 @dataclass(frozen=True)
@@ -77,13 +87,13 @@ def ask(
     case: Case,
     evidence: Evidence,
     ref: ModelRef,
-    client: Callable[[], ModelClient],
+    opened: Opened,
     *,
     known: Mapping[str, CriterionResult],
     revision: int,
     now: str,
 ) -> Asked:
-    """Asks what is open. `known` are results that stay as they are; the client is opened when it is needed.
+    """Asks what is open. `known` are results that stay as they are; `opened` is called when somebody is to be asked.
 
     Raises:
         Cancelled: the user stopped the run.
@@ -95,11 +105,14 @@ def ask(
     for about, criteria in open_sets(case, evidence, results):
         if judge is None or not _is_open(case, evidence, results):
             break
-        found = _Set(judge, criteria, about, shown(evidence, judge.context, about, earlier(case.input)), calls)
+        whole = shown(evidence, judge.context, about, earlier(case.input))
+        folder = SavedFolder.of(evidence, about) if ref.engine else None
+        found = _Set(judge, criteria, about, whole, folder, opened, calls)
         try:
-            results |= found.results(client())
+            results |= found.results()
         except ModelCallError as error:
-            results |= _failed(criteria, f"the judge's model: {error.message}")
+            who = f"the agent that judges, {ref.label}" if ref.engine else "the judge's model"
+            results |= _failed(criteria, f"{who}: {error.message}")
             break  # a provider that does not answer is not asked for the rest
         finally:
             notes += found.notes
@@ -109,6 +122,7 @@ def ask(
         provider=ref.provider,
         model=ref.name,
         base_url=ref.base_url,
+        engine=ref.engine,
         answered_by=next((reply.model for reply in replies if reply.model), None),
         structured=all(reply.structured for reply in replies) if replies else None,
         temperature=replies[-1].temperature if replies else None,
@@ -147,94 +161,86 @@ class _Set:
     criteria: tuple[Criterion, ...]
     about: About
     whole: Shown
+    folder: SavedFolder | None
+    opened: Opened
     calls: list[Call]
     notes: tuple[str, ...] = ()
 
-    def results(self, client: ModelClient) -> dict[str, CriterionResult]:
+    def results(self) -> dict[str, CriterionResult]:
         """What all samples come to.
 
         Raises:
             ModelCallError: the model gave no answer.
         """
-        room = int(client.max_characters * _ROOM) - sum(len(text) for _, text in beside(self.judge, self.about))
-        what = fitted(self.whole, budget(self.judge.context.limits, room))
-        if what is None:
-            size = f"{len(self.whole.text):,} characters"
-            return _failed(self.criteria, f"the record does not fit into what the judge can be told ({size})")
-        self.notes = what.notes
         samples: list[Mapping[str, CriterionSample]] = []
         for number in range(1, self.judge.samples + 1):
-            read, complaints = self._sample(client, what, number)
+            with self.opened(self.folder) as client:
+                what = self._fitted(client)
+                if what is None:
+                    size = f"{len(self.whole.text):,} characters"
+                    return _failed(self.criteria, f"the record does not fit into what the judge can be told ({size})")
+                self.notes = what.notes
+                read, complaints = self._sample(client, what, number)
             if complaints:
                 why = f"the judge's answer could not be taken, twice: {'; '.join(complaints)}"
                 return _failed(self.criteria, why)
             samples.append(read)
         return {
-            one.id: _together(one, [sample[one.id] for sample in samples], self.judge.threshold)
-            for one in self.criteria
+            one.id: together(one, [sample[one.id] for sample in samples], self.judge.threshold) for one in self.criteria
         }
+
+    def _fitted(self, client: ModelClient) -> Shown | None:
+        """What is shown, as far as there is room for it; None when there is not enough."""
+        room = int(client.max_characters * _ROOM) - sum(len(text) for _, text in self._beside)
+        gaps = self.folder.gaps if self.folder else ()
+        whole = replace(self.whole, pieces=(*self.whole.pieces, *gaps))
+        return fitted(whole, budget(self.judge.context.limits, room))
 
     def _sample(
         self, client: ModelClient, what: Shown, number: int
     ) -> tuple[Mapping[str, CriterionSample], tuple[str, ...]]:
         """One answer to every criterion, or what was wrong with the second try."""
-        bearing = _bearing(what, self.about)
+        bearing = _bearing(what, self.about, self.folder)
         complaints: tuple[str, ...] = ()
         shape = schema(self.criteria)
         for attempt in range(1, TRIES + 1):
-            text = question(self.criteria, what, self.about, beside(self.judge, self.about), complaints)
+            if complaints and client.remembers:
+                text = correction(self.criteria, complaints)
+            else:
+                looks = self.folder is not None
+                text = question(self.criteria, what, self.about, self._beside, complaints, looks=looks)
             call = Call(self._ids, number, attempt, INSTRUCTIONS, text, shape, None, "", ())
             try:
                 seconds = self.judge.timeout_seconds or DEFAULT_JUDGE_SECONDS
                 reply = client.ask(Question(INSTRUCTIONS, text, shape, seconds))
             except ModelCallError as error:
-                self.calls.append(replace(call, error=f"{error.kind}: {error.message}"))
+                self.calls.append(replace(call, error=f"{error.kind}: {error.message}", streams=error.streams))
                 raise
             read = read_answers(reply.text, self.criteria, bearing, self.judge.threshold, cut=reply.cut)
             complaints = read.complaints
-            self.calls.append(replace(call, reply=reply, complaints=complaints))
+            self.calls.append(replace(call, reply=reply, complaints=complaints, streams=reply.streams))
             if not complaints:
                 return read.samples, ()
         return {}, complaints
+
+    @property
+    def _beside(self) -> tuple[tuple[str, str], ...]:
+        """What the evaluator gives; an agent has the judge's skills as its own."""
+        return beside(self.judge, self.about, skills=self.folder is None)
 
     @property
     def _ids(self) -> tuple[str, ...]:
         return tuple(criterion.id for criterion in self.criteria)
 
 
-def _bearing(what: Shown, about: About) -> Bearing:
-    own = [piece for piece in what.pieces if piece.side == "agent" and about.turn in (None, piece.turn)]
-    return Bearing(Quotable.of(what.pieces), Quotable.of(own))
+def _bearing(what: Shown, about: About, folder: SavedFolder | None) -> Bearing:
+    pieces = (*what.pieces, *(folder.pieces if folder else ()))
+    own = [piece for piece in pieces if piece.side == "agent" and about.turn in (None, piece.turn)]
+    return Bearing(Quotable.of(pieces), Quotable.of(own))
 
 
 def _failed(criteria: Sequence[Criterion], why: str) -> dict[str, CriterionResult]:
     return {criterion.id: CriterionResult(id=criterion.id, error=why) for criterion in criteria}
-
-
-def _together(criterion: Criterion, samples: Sequence[CriterionSample], threshold: float) -> CriterionResult:
-    """What the samples say together: the verdict of most of them, with the first that says so as its witness.
-
-    As many for one verdict as for another is no verdict: it cannot be determined. Scores are averaged.
-    """
-    counted = Counter(sample.verdict for sample in samples).most_common()
-    tied = len(counted) > 1 and counted[0][1] == counted[1][1]
-    scores = [sample.score for sample in samples if sample.score is not None]
-    verdict: CriterionVerdict = "cannot_determine" if tied else counted[0][0]
-    score = {"met": 1.0, "not_met": 0.0}.get(verdict)
-    if criterion.scored and len(scores) == len(samples):
-        score = sum(scores) / len(scores)
-        verdict = "met" if score >= threshold else "not_met"
-    agreeing = [sample for sample in samples if sample.verdict == verdict]
-    said = ", ".join(f"{count}× {name}" for name, count in counted)
-    return CriterionResult(
-        id=criterion.id,
-        verdict=verdict,
-        score=score,
-        evidence=agreeing[0].evidence if agreeing else samples[0].evidence,
-        reason=agreeing[0].reason if agreeing else f"the samples do not agree: {said}",
-        agreement=counted[0][1] / len(samples),
-        samples=tuple(samples),
-    )
 
 
 def _spent(calls: Sequence[Call]) -> Usage:

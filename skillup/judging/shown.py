@@ -149,7 +149,7 @@ def _turn(turn: TurnRecord, limit: int) -> Iterator[Piece]:
     if turn.status not in ("completed", "failed"):
         yield Piece("agent", number, {"turn": number, "how it ended": turn.status, "why": cut(turn.reason, limit)})
     if turn.changes is not None and (turn.changes.created or turn.changes.changed or turn.changes.deleted):
-        paths = {kind: _paths(getattr(turn.changes, kind)) for kind in ("created", "changed", "deleted")}
+        paths = {kind: listed_paths(getattr(turn.changes, kind)) for kind in ("created", "changed", "deleted")}
         yield Piece("agent", number, {"turn": number, "files in the workspace": {k: v for k, v in paths.items() if v}})
 
 
@@ -189,7 +189,7 @@ def _workspace(evidence: Evidence, context: JudgeContext, about: About, notes: l
         left -= len(lines)
         yield Piece("agent", about.turn, {"diff of the file": path, "lines": cut(text, _bound(mode))})
     if context.files == "index":
-        yield Piece("agent", about.turn, {"files at the end": _paths(sorted(after))})
+        yield Piece("agent", about.turn, {"files at the end": listed_paths(sorted(after))})
     elif context.files == "include":
         for path in [path for path in files if path in after]:
             content = _text(evidence, after, path)
@@ -221,7 +221,8 @@ def _text(evidence: Evidence, tree: Mapping[str, Any], path: str) -> str | None:
         return None
 
 
-def _paths(paths: Sequence[str]) -> list[str]:
+def listed_paths(paths: Sequence[str]) -> list[str]:
+    """The first paths of a long list, and how many more there are."""
     more = len(paths) - _MOST_PATHS
     return [*paths[:_MOST_PATHS], *([f"(and {more} more)"] if more > 0 else [])]
 

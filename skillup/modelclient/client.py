@@ -20,17 +20,24 @@ PROVIDERS: tuple[Provider, ...] = get_args(Provider)
 
 @dataclass(frozen=True)
 class ModelRef:
-    """One model, and the way to it. `name` may be None for `local` alone: the weights that come with the extra."""
+    """One model, and the way to it.
+
+    With an `engine` that agent's CLI is asked, and gets the key in the variable `credential`. `name` may be None there,
+    where the CLI chooses, and for `local`: the weights that come with the extra.
+    """
 
     provider: Provider
     name: str | None
     base_url: str | None = None
     api_key: str | None = field(default=None, repr=False)
+    engine: str | None = None
+    credential: str | None = None
 
     @property
     def label(self) -> str:
         """How messages name it."""
-        return f"{self.provider}/{self.name}" if self.name else self.provider
+        way = self.engine or self.provider
+        return f"{way}/{self.name}" if self.name else way
 
 
 @dataclass(frozen=True)
@@ -45,7 +52,10 @@ class Question:
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back. `structured` and `temperature` say what the endpoint accepted; `cut` that it hit a limit."""
+    """What came back. `structured` and `temperature` say what the endpoint accepted; `cut` that it hit a limit.
+
+    `streams` is where an agent's CLI left what it printed, by its path in the judge's folder.
+    """
 
     text: str
     usage: Usage
@@ -53,14 +63,19 @@ class Reply:
     structured: bool
     temperature: float | None
     cut: bool = False
+    streams: str = ""
 
 
 class ModelClient(Protocol):
-    """One model, ready to be asked by many threads at once."""
+    """One model, ready to be asked. One that does not remember serves many threads at once."""
 
     @property
     def max_characters(self) -> int:
         """How long the texts of a question may be together."""
+
+    @property
+    def remembers(self) -> bool:
+        """Whether a second question goes on with the conversation of the first."""
 
     def ask(self, question: Question) -> Reply:
         """The model's reply.

@@ -47,6 +47,7 @@ class LocalClient:
     """Holds the model in memory and asks it one question at a time."""
 
     max_characters: int = 14_000  # with the instructions and the answer about 7,000 tokens
+    remembers: bool = False
 
     def __init__(self, ref: ModelRef, cancelled: threading.Event) -> None:
         path = weights(ref.name)

@@ -53,6 +53,7 @@ class RemoteClient:
     """Asks one model over HTTP; holds nothing but what the endpoint has refused so far."""
 
     max_characters: int = _MAX_CHARACTERS
+    remembers: bool = False
 
     def __init__(self, ref: ModelRef, cancelled: threading.Event) -> None:
         self._ref = ref

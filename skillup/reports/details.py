@@ -75,7 +75,9 @@ def _judge(judging: Judging) -> str:
     facts += [f"${usage.cost_usd:.4f}"] if usage.cost_usd is not None else []
     facts += [f"agreement {judging.agreement:.2f}"] if judging.agreement is not None else []
     facts += judging.notes
-    return f"{judge.provider}/{judge.answered_by or judge.model}: {', '.join(facts)}"
+    model = judge.answered_by or judge.model
+    who = judge.engine or judge.provider
+    return f"{who}{f'/{model}' if model else ''}: {', '.join(facts)}"
 
 
 def _mark(check: Assertion) -> tuple[str, str]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, Self
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
+from skillup.spec.agent import LATER_ENGINES
 from skillup.spec.command_rule import CommandHolds
 from skillup.spec.content_rules import FileMatches, OutputEquals, SuiteText
 from skillup.spec.criteria import Criterion, JudgeContext, JudgeSkill, refuse_useless, with_ids
@@ -131,18 +134,20 @@ class Judge(Spec):
     """What turns rules and criteria into a verdict.
 
     Any `failure` rule that matches is FAIL, every `success` rule must hold. With `agent_judge` or `rubric` a model
-    judges `criteria` besides, and their weighted mean must reach `pass_threshold`; with `script` a program of the
+    judges `criteria` besides, and their weighted mean must reach `pass_threshold`; with an `engine` that agent's CLI is
+    asked, which can look into the workspace. With `script` a program of the
     suite says yes or no, with `evaluator` a function or class in Python, given `config`. With `scoring` the score of
     the conversation's parts must reach `pass_threshold`.
     """
 
-    later = frozenset({"engine"})
+    later_values: ClassVar[Mapping[str, frozenset[str]]] = MappingProxyType({"engine": LATER_ENGINES})
 
     type: Literal["rule_based", "agent_judge", "rubric", "script", "evaluator", "none"]
     success: tuple[RuleItem, ...] = ()
     failure: tuple[RuleItem, ...] = ()
     criteria: tuple[Criterion, ...] = ()
     scoring: Scoring | None = None
+    engine: Literal["builtin", "claude_code", "codex"] | None = None
     model: JudgeModel | None = None
     pass_threshold: Threshold | None = None
     timeout_seconds: LimitSeconds = None
@@ -240,6 +245,9 @@ class Judge(Spec):
         if given and not asks:
             hint = "use type: agent_judge, or type: rubric"
             raise fault_at(f"`{given[0]}` says nothing to a judge of type {self.type}", given[0], hint=hint)
+        if self.engine is not None and self.type != "agent_judge":
+            hint = "use type: agent_judge, or remove `engine`: a model is asked directly then"
+            raise fault_at(f"`engine` says nothing to a judge of type {self.type}", "engine", hint=hint)
         if asks and not self.criteria:
             raise fault_at(
                 f"a judge of type {self.type} without criteria", hint="give `criteria`: a list of statements"

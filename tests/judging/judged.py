@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,13 @@ from skillup.modelclient.client import ModelRef
 from skillup.modelclient.clients import ModelClients
 from skillup.modelserver.route import RecordedRequest, Route
 from skillup.modelserver.server import ModelServer
-from skillup.modelserver.source import Answer, Conversation, Fault, RouteView, make_reply
+from skillup.modelserver.source import Answer, Conversation, Fault, RouteView, ToolCall, make_reply
 from skillup.results import CriterionResult
 from skillup.spec.case import Case
 from tests.judging.story import read
 
-Wanted = str | Fault | Mapping[str, Any]
-"""What the model writes: a text as it is, answers by the ids of criteria, or a fault instead."""
+Wanted = str | Fault | ToolCall | Mapping[str, Any]
+"""What the model writes: a text as it is, answers by the ids of criteria, a tool call, or a fault instead."""
 
 
 @dataclass
@@ -40,6 +40,8 @@ class Judgements:
             self.given += 1
         if isinstance(wanted, Fault):
             return Answer(make_reply(conversation, text="."), fault=wanted)
+        if isinstance(wanted, ToolCall):
+            return Answer(make_reply(conversation, calls=(wanted,)), entry=1, step=1)
         text = wanted if isinstance(wanted, str) else json.dumps({"answers": dict(wanted)})
         return Answer(make_reply(conversation, text=text), entry=1, step=1)
 
@@ -73,7 +75,13 @@ def asked(
     """What the model says about the criteria of a story."""
     clients = ModelClients(threading.Event())
     return ask(
-        written, evidence, ref, lambda: clients.of(ref), known=known or {}, revision=1, now="2026-11-22T10:00:00Z"
+        written,
+        evidence,
+        ref,
+        lambda _: nullcontext(clients.of(ref)),
+        known=known or {},
+        revision=1,
+        now="2026-11-22T10:00:00Z",
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -44,7 +45,7 @@ def test_50_calls_of_a_real_model_end_in_a_verdict_or_in_an_error_of_the_judge(t
         )
         (tmp_path / str(number)).mkdir()
         evidence = Story(tmp_path / str(number)).turn(SAID[number % len(SAID)]).evidence()
-        asked = ask(written, evidence, LOCAL, lambda: clients.of(LOCAL), known={}, revision=1, now="")
+        asked = ask(written, evidence, LOCAL, lambda _: nullcontext(clients.of(LOCAL)), known={}, revision=1, now="")
         verdict = judge(written, evidence, asked.criteria)
         ended.add((verdict.status, verdict.code))
         assert (verdict.status, verdict.code) in {("PASS", "all_met"), ("FAIL", "score"), ("ERROR", "judge")}

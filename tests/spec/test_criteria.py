@@ -63,9 +63,14 @@ REFUSED = {
         "{type: rubric, criteria: [x], model: {provider: local, base_url: 'http://h'}}",
         "the local model is in the process and has no address",
     ),
-    "an engine as the judge": (
-        "{type: agent_judge, criteria: [x], engine: claude_code}",
-        'judge.engine: "engine" is part of the format but not supported yet',
+    "an engine of later": (
+        "{type: agent_judge, criteria: [x], engine: opencode}",
+        'judge.engine: "opencode" is part of the format but not supported yet',
+    ),
+    "an engine that is none": ("{type: agent_judge, criteria: [x], engine: codexx}", "judge.engine: "),
+    "an engine for a model": (
+        "{type: rubric, criteria: [x], engine: codex}",
+        "judge.engine: `engine` says nothing to a judge of type rubric (use type: agent_judge, or remove `engine`",
     ),
     "an unknown built-in one": (
         "{type: rubric, criteria: [{builtin: self_coherance}]}",

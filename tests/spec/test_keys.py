@@ -109,6 +109,7 @@ ACCEPTED_BY_CASES = {
     + " workspace_diff: omit, generated_files: include, attachments: [a.md, {path: b.md, label: c}, {text: d}],"
     + " limits: {max_bytes: 65536, transcript_max_turns: 20, workspace_diff_max_lines: 0}}}\n",
     "judge.skills": PROMPT + "judge: {type: agent_judge, criteria: [a], skills: [{source: local_path, path: s}, t]}\n",
+    "judge.engine": PROMPT + "judge: {type: agent_judge, engine: codex, criteria: [a]}\n",
     "judge.criteria.builtin": PROMPT + "judge: {type: rubric, criteria: [{builtin: self_coherence, weight: 2}]}\n",
     "judge.context, a profile": PROMPT + "judge: {type: rubric, criteria: [a], context: minimal}\n",
     "output_contains": RULE % "output_contains: {all: [a], any: [b], not: [c]}",
@@ -127,7 +128,7 @@ LATER_IN_CASES = {
     "user_simulator": (PROMPT + "user_simulator: {scenario: x}\n", "user_simulator"),
     "turns.respond": ("input: {turns: [{role: user, respond: x}]}\n", "simulated user"),
     "mcp": (PROMPT + "mcp: {servers: []}\n", "mcp"),
-    "judge.engine": (PROMPT + "judge: {type: none, engine: x}\n", "engine"),
+    "judge.engine opencode": (PROMPT + "judge: {type: agent_judge, criteria: [a], engine: opencode}\n", "opencode"),
 }
 
 REFUSED_WITH_THE_REASON = {
