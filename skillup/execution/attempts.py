@@ -1,11 +1,14 @@
-"""A trial and its attempts: when one more is made, and what they mean together. Every attempt is kept."""
+"""A trial and its attempts: when one more is made, and what they mean together. Every attempt is kept.
+
+Where the judging alone broke, it alone is repeated: the agent has done its work, and would be paid twice for it.
+"""
 
 from __future__ import annotations
 
 import random
 import re
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -13,9 +16,11 @@ from typing import Final
 from skillup.errors import Cancelled, ErrorKind, RunDirectoryError
 from skillup.execution.criteria import CriteriaStep
 from skillup.execution.grading import grade
+from skillup.execution.setup import secrets_of
 from skillup.execution.store import write_json
 from skillup.execution.task import Services, TrialTask
 from skillup.execution.trial import give_up, run_trial
+from skillup.masking import Masker
 from skillup.results import AttemptResult, Failure, TrialResult
 from skillup.spec.case import Case
 from skillup.spec.suite import RetryPolicy
@@ -39,19 +44,22 @@ _ATTEMPT = re.compile(r"attempt-([1-9][0-9]*)")
 
 
 def run_attempts(task: TrialTask, services: Services) -> TrialResult:
-    """Runs a trial, again where its outcome calls for it and the policy allows; `result.json` of the trial is last.
+    """Runs a trial, or its judging, again where that is called for and allowed; `result.json` of the trial is last.
 
     Raises:
         Cancelled: the user stopped the run; the attempts that had ended are on disk, the trial has no result.
         RunDirectoryError: the trial cannot be saved.
     """
-    results: list[TrialResult] = []
-    while True:
-        results.append(_attempt(replace(task, attempt=len(results) + 1), services))
-        pause = pause_before_next(results, task.retry)
-        if pause is None:
-            return _save(task.folder, results)
+    results = [_attempt(task, services)]
+    repeated = 0
+    while (pause := pause_before_next(results, task.retry, repeated)) is not None:
         services.pause(pause)
+        if _lacks_answers(results[-1]):
+            repeated += 1
+            results[-1] = _attempt(replace(task, attempt=len(results)), services, _judge_again)
+        else:
+            results.append(_attempt(replace(task, attempt=len(results) + 1), services))
+    return _save(task.folder, results)
 
 
 def judge_attempts(folder: Path, criteria: CriteriaStep, other: Case | None = None) -> TrialResult | None:
@@ -67,9 +75,17 @@ def judge_attempts(folder: Path, criteria: CriteriaStep, other: Case | None = No
     return _save(folder, results) if results else None
 
 
-def _attempt(task: TrialTask, services: Services) -> TrialResult:
+def _judge_again(task: TrialTask, services: Services) -> TrialResult:
+    """Asks for what has no verdict; the judging that broke stays as a revision."""
+    masker = Masker(secrets_of(task, services.host))
+    return grade(task.attempt_folder, CriteriaStep("missing", task.judges, services, masker=masker))
+
+
+def _attempt(
+    task: TrialTask, services: Services, run: Callable[[TrialTask, Services], TrialResult] = run_trial
+) -> TrialResult:
     try:
-        return run_trial(task, services)
+        return run(task, services)
     except (Cancelled, RunDirectoryError):
         raise
     except OSError as error:
@@ -90,9 +106,12 @@ def _save(folder: Path, results: Sequence[TrialResult]) -> TrialResult:
     return result
 
 
-def pause_before_next(results: Sequence[TrialResult], policy: RetryPolicy) -> float | None:
-    """Seconds to wait before one more attempt; None when there is none to be made."""
-    last, done = results[-1], len(results)
+def pause_before_next(results: Sequence[TrialResult], policy: RetryPolicy, repeated: int = 0) -> float | None:
+    """Seconds to wait before one more attempt, or judging; None when there is none to be made.
+
+    `repeated` is how often the judging alone has been; the policy counts both.
+    """
+    last, done = results[-1], len(results) + repeated
     if done > policy.max_retries or not _calls_for_another(last, policy):
         return None
     asked = last.error.retry_after if last.error else None
@@ -108,9 +127,19 @@ def _calls_for_another(result: TrialResult, policy: RetryPolicy) -> bool:
     if result.error is None:
         return False
     kind = result.error.kind
+    if _lacks_answers(result):
+        return "error" in policy.retry_on
     return (kind in PASSING_FAULTS and "error" in policy.retry_on) or (
         kind == "timeout" and "timeout" in policy.retry_on
     )
+
+
+def _lacks_answers(result: TrialResult) -> bool:
+    """Whether all that is wrong is that a judge has given no answer, and it could be asked again."""
+    if result.error is None or (result.error.kind, result.error.phase) != ("judge", "judging"):
+        return False
+    checks = result.grading.assertion_results
+    return any(check.cause == "judging" and check.role in ("criterion", "evaluator") for check in checks)
 
 
 def together(results: Sequence[TrialResult]) -> TrialResult:
