@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -102,7 +102,7 @@ class _Streams:
         name = f"{TURNS}/{max(taken, default=0) + 1}"
         (self.folder / name).mkdir(parents=True)
         for source, target in ((files.stdout, "stdout"), (files.stderr, "stderr")):
-            with suppress(OSError):  # the CLI may have put something else there
+            if source.is_file() and not source.is_symlink():
                 copy_masked(source, self.folder / name / target, self.masker)
         return name
 
