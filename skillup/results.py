@@ -376,7 +376,8 @@ class Criteria(Value):
     """What a model said about the criteria of a trial: saved once, and from then on evidence like any other.
 
     `revision` counts from 1 and grows when it is asked again. `calls` are questions, not tries of the network.
-    `usage` is what judging cost, apart from the agent's. `notes` say what the judge was not shown.
+    `usage` is what judging cost, apart from the agent's; `known_tokens` and `known_cost_usd` are what of it is known.
+    `notes` say what the judge was not shown.
     """
 
     schema_version: SchemaVersion = SCHEMA_VERSION
@@ -386,7 +387,22 @@ class Criteria(Value):
     results: tuple[CriterionResult, ...]
     calls: int
     usage: Usage
+    known_tokens: int = 0
+    known_cost_usd: float = 0.0
     notes: tuple[str, ...] = ()
+
+
+class JudgingTotals(Value):
+    """What models and agents that judge took, in all revisions; it is in no figure of the agents that are judged.
+
+    A figure is None as soon as that of one call is unknown; the `known` ones add up the others.
+    """
+
+    calls: int
+    total_tokens: int | None
+    known_tokens: int
+    cost_usd: float | None
+    known_cost_usd: float
 
 
 class Judging(Value):
@@ -596,6 +612,7 @@ class AttemptResult(Value):
     duration_ms: int
     usage: Usage
     cost_usd: float | None
+    judging: JudgingTotals | None = None
     folder: str
 
 
@@ -623,6 +640,7 @@ class TrialResult(Value):
     output_tokens: int | None
     usage: Usage
     cost_usd: float | None
+    judging: JudgingTotals | None = None
     continuity: Continuity
     execution_mode: ExecutionMode
     session_ids: tuple[str, ...]
@@ -790,7 +808,7 @@ class RunResult(Value):
     """All trials of one run that ended. `running` is a run without an end: it goes on, or was killed.
 
     `totals` count all trials, whoever ran them; its rates are None where some ran as `single_shot_fallback` and others
-    did not.
+    did not. `judging` is apart from `total_tokens`, and None where nobody was asked.
     """
 
     schema_version: SchemaVersion = SCHEMA_VERSION
@@ -803,6 +821,7 @@ class RunResult(Value):
     start_time: str
     end_time: str | None
     total_tokens: int | None
+    judging: JudgingTotals | None = None
     trials_planned: int
     totals: Totals
     totals_by_agent: tuple[AgentTotals, ...] = ()

@@ -170,5 +170,6 @@ def _short(result: TrialResult, number: int) -> AttemptResult:
         duration_ms=result.duration_ms,
         usage=result.usage,
         cost_usd=result.cost_usd,
+        judging=result.judging,
         folder=result.folder,
     )

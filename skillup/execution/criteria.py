@@ -106,6 +106,8 @@ class CriteriaStep:
                 "results": tuple(results.values()),
                 "calls": before.calls + now.calls,
                 "usage": add_usage([before.usage, now.usage]),
+                "known_tokens": before.known_tokens + now.known_tokens,
+                "known_cost_usd": before.known_cost_usd + now.known_cost_usd,
                 "notes": tuple(dict.fromkeys((*before.notes, *now.notes))),
             }
         )

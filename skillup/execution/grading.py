@@ -7,7 +7,7 @@ from pathlib import Path
 from skillup.execution.criteria import SAVED, CriteriaStep, forget_answers
 from skillup.execution.evaluators import evaluate_all
 from skillup.execution.masked import masked
-from skillup.execution.revisions import Revision
+from skillup.execution.revisions import Revision, spent_on_judging
 from skillup.execution.store import load_trial, write_json
 from skillup.judging.evidence import Evidence, calls_of
 from skillup.judging.several import judge_all
@@ -103,6 +103,7 @@ def _result(evidence: Evidence, verdict: Verdict, folder: Path) -> TrialResult:
         output_tokens=usage.output_tokens,
         usage=usage,
         cost_usd=usage.cost_usd,
+        judging=spent_on_judging(folder),
         continuity=record.continuity,
         execution_mode=record.execution_mode,
         session_ids=record.session_ids,

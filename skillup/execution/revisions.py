@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from skillup.execution.store import write_atomically
+from skillup.execution.store import read_model, write_atomically
+from skillup.judging.totals import add_judging
+from skillup.results import Criteria, JudgingTotals
 
 _FILES = ("case.json", "criteria.json", "judge-calls.jsonl", "evaluation.json", "grading.json", "result.json")
 _OF_JUDGES = ("judges/*/criteria.json", "judges/*/judge-calls.jsonl", "judges/*/evaluation.json")
@@ -41,3 +43,30 @@ class Revision:
             if path.exists():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 write_atomically(target, path.read_bytes())
+
+
+def spent_on_judging(folder: Path) -> JudgingTotals | None:
+    """What was asked about a trial took, whether the answers still count or not; None where nobody was asked.
+
+    A revision holds copies of what was not replaced, and each asking counts once.
+
+    Raises:
+        RunDirectoryError: what was said is damaged.
+    """
+    own = [(path.parent, path) for path in (folder / "criteria.json", *folder.glob("judges/*/criteria.json"))]
+    for revision in folder.glob("revisions/*"):
+        found = (revision / "criteria.json", *revision.glob("judges/*/criteria.json"))
+        own += [(folder / path.parent.relative_to(revision), path) for path in found]
+    asked = {(judge, path.read_bytes()): path for judge, path in own if path.exists()}
+    said = [read_model(path, Criteria) for path in asked.values()]
+    return add_judging([_totals(one) for one in said if one.calls])
+
+
+def _totals(said: Criteria) -> JudgingTotals:
+    return JudgingTotals(
+        calls=said.calls,
+        total_tokens=said.usage.total_tokens,
+        known_tokens=said.known_tokens,
+        cost_usd=said.usage.cost_usd,
+        known_cost_usd=said.known_cost_usd,
+    )

@@ -17,7 +17,7 @@ from skillup.execution.masked import masked
 from skillup.execution.plan import Plan
 from skillup.execution.record import facts_of, stamp
 from skillup.execution.store import read_model, write_json
-from skillup.judging.totals import count, count_by_agent, usage_of
+from skillup.judging.totals import count, count_by_agent, judging_of, usage_of
 from skillup.masking import Masker
 from skillup.results import (
     AgentFacts,
@@ -122,6 +122,7 @@ def _summary(
         start_time=manifest.start_time,
         end_time=stamp(ended) if ended else None,
         total_tokens=usage_of(results).total_tokens,
+        judging=judging_of(results),
         trials_planned=len(manifest.trials),
         totals=count(results),
         totals_by_agent=count_by_agent(results),

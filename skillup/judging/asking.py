@@ -135,6 +135,8 @@ def ask(
         results=listed,
         calls=len(calls),
         usage=_spent(calls),
+        known_tokens=sum(usage.total_tokens or 0 for usage in _usages(calls)),
+        known_cost_usd=sum(usage.cost_usd or 0.0 for usage in _usages(calls)),
         notes=tuple(dict.fromkeys(notes)),
     )
     return Asked(criteria_said, tuple(calls))

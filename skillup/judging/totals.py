@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from skillup.results import AgentTotals, AttemptResult, Totals, TrialResult
+from skillup.results import AgentTotals, AttemptResult, JudgingTotals, Totals, TrialResult
 from skillup.transcript import Usage, add_usage
 
 ALL_GOOD, SOME_FAIL, SOME_ERROR, INTERRUPTED = 0, 1, 3, 130
@@ -47,6 +47,25 @@ def usage_of(results: Sequence[TrialResult]) -> Usage:
     """What trials used together, in all their attempts; one that a requirement kept from running used nothing."""
     return add_usage(
         [tried.usage for result in results if result.grading.code != "requires" for tried in _tries(result)]
+    )
+
+
+def judging_of(results: Sequence[TrialResult]) -> JudgingTotals | None:
+    """What judging trials took, in all their attempts; None where no model and no agent was asked."""
+    return add_judging([tried.judging for result in results for tried in _tries(result) if tried.judging])
+
+
+def add_judging(parts: Sequence[JudgingTotals]) -> JudgingTotals | None:
+    """The sum; a figure is unknown as soon as one of its parts is. None of nothing."""
+    if not parts:
+        return None
+    tokens, costs = [part.total_tokens for part in parts], [part.cost_usd for part in parts]
+    return JudgingTotals(
+        calls=sum(part.calls for part in parts),
+        total_tokens=None if None in tokens else sum(filter(None, tokens)),
+        known_tokens=sum(part.known_tokens for part in parts),
+        cost_usd=None if None in costs else sum(filter(None, costs)),
+        known_cost_usd=sum(part.known_cost_usd for part in parts),
     )
 
 

@@ -20,7 +20,7 @@ from skillup.reports.plain import plain
 from skillup.reports.reasons import reasons
 from skillup.reports.scores import average_lines
 from skillup.reports.table import NARROWEST, Column, fitted, line, widest
-from skillup.results import AgentTotals, RunResult, Status, Totals, TrialResult
+from skillup.results import AgentTotals, JudgingTotals, RunResult, Status, Totals, TrialResult
 
 MEANINGS: dict[Status, str] = {
     "PASS": "every check was made and held",
@@ -53,6 +53,8 @@ def print_run(run: RunResult, console: Console, *, verbosity: int = 0) -> None:
     say(console, Text())
     for total in (*_totals(run.case_results), *average_lines(run.case_results)):
         say(console, Text(total))
+    if run.judging is not None:
+        say(console, Text(_judging(run.judging)))
     if len(run.case_results) != run.trials_planned:
         say(console, Text(_unfinished(run)))
 
@@ -134,6 +136,17 @@ def _spent(group: AgentTotals) -> str:
     parts += [] if group.total_tokens is None else [f"{group.total_tokens} tokens"]
     parts += [] if group.cost_usd is None else [f"${group.cost_usd:.4f}"]
     return ", ".join(parts)
+
+
+def _judging(spent: JudgingTotals) -> str:
+    """What judging took; of what is not known as a whole, the part that is."""
+    tokens = f"{spent.total_tokens} tokens"
+    if spent.total_tokens is None:
+        tokens = f"tokens unknown ({spent.known_tokens} known)" if spent.known_tokens else "tokens unknown"
+    cost = f"${spent.cost_usd or 0:.4f}"
+    if spent.cost_usd is None:
+        cost = f"cost unknown (${spent.known_cost_usd:.4f} known)" if spent.known_cost_usd else "cost unknown"
+    return f"judging, besides: {spent.calls} call{'' if spent.calls == 1 else 's'}, {tokens}, {cost}"
 
 
 def _unfinished(run: RunResult) -> str:

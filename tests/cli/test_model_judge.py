@@ -239,6 +239,37 @@ def test_v_shows_which_model_judged_and_what_it_took(project: Project) -> None:
     assert [judge["name"] for judge in manifest["judges"]] == ["judge-1"]
 
 
+def test_the_totals_of_a_run_hold_what_judging_took_apart_from_the_agents(project: Project) -> None:
+    """One question is answered and one is not; then that one is asked again, and all that was spent is counted."""
+    two = "[{id: polite, text: The agent is polite.}, {id: kind, text: It is kind., turn: 1}]"
+    project.write("a.yaml", CASE.replace("[{id: polite, text: The agent is polite.}]", two))
+    project.write("b.yaml", "{input: {prompt: go}, expect: {must_contain: [done]}, script: [{say: done}]}")
+    alone = project.run("b.yaml", "--agent", "demo")
+    assert (alone.run.judging, "judging" in alone.stdout) == (None, False)
+    with judging(MET, Fault("status", 401, "who are you")) as (_, variables):
+        done = project.run("a.yaml", "b.yaml", "--agent", "demo", env=variables)
+    spent = done.run.judging
+    assert spent is not None
+    assert (spent.calls, spent.total_tokens, spent.cost_usd, spent.known_cost_usd) == (2, None, None, 0)
+    assert spent.known_tokens > 100
+    line = f"judging, besides: 2 calls, tokens unknown ({spent.known_tokens} known), cost unknown"
+    assert line in done.stdout.splitlines()
+    assert line in project.call("report", done.directory).stdout.splitlines()
+    agents_own = [turn.usage.total_tokens or 0 for trial in done.run.case_results for turn in trial.turn_results]
+    assert done.run.total_tokens == sum(agents_own)
+    first = done.trial("a").judging
+    assert first == spent
+    with judging({"kind": given("met", "my friend")}) as (_, variables):
+        assert project.call("judge", done.directory, "--ask", "missing", env=variables).code == 0
+    later = done.run.judging
+    assert later is not None
+    assert (later.calls, later.total_tokens) == (3, None)
+    assert later.known_tokens > spent.known_tokens
+    assert done.run.total_tokens == sum(agents_own)
+    project.call("judge", done.directory)
+    assert done.run.judging == later, "what was asked counts once, however often it is judged"
+
+
 def test_judge_model_without_asking_is_refused(project: Project) -> None:
     project.write("a.yaml", CASE)
     done = project.run("a.yaml", "--agent", "demo", "--no-model-judge")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from skillup.judging.totals import exit_code
-from skillup.results import Totals
+from skillup.judging.totals import add_judging, exit_code
+from skillup.results import JudgingTotals, Totals
 
 
 def totals(passed: int = 0, failed: int = 0, errors: int = 0, skipped: int = 0, unchecked: int = 0) -> Totals:
@@ -40,3 +40,15 @@ def totals(passed: int = 0, failed: int = 0, errors: int = 0, skipped: int = 0, 
 def test_exit_code(counted: Totals, code: int) -> None:
     assert exit_code(counted) == code
     assert exit_code(counted, interrupted=True) == 130
+
+
+def test_what_judging_took_is_unknown_as_soon_as_a_part_is_and_says_what_is_known() -> None:
+    known = JudgingTotals(calls=2, total_tokens=100, known_tokens=100, cost_usd=0.5, known_cost_usd=0.5)
+    unpriced = JudgingTotals(calls=1, total_tokens=30, known_tokens=30, cost_usd=None, known_cost_usd=0.25)
+    assert add_judging([]) is None
+    assert add_judging([known, known]) == JudgingTotals(
+        calls=4, total_tokens=200, known_tokens=200, cost_usd=1.0, known_cost_usd=1.0
+    )
+    assert add_judging([known, unpriced]) == JudgingTotals(
+        calls=3, total_tokens=130, known_tokens=130, cost_usd=None, known_cost_usd=0.75
+    )
