@@ -13,13 +13,14 @@ from skillup.cli.common import expected_errors
 
 @click.command("doctor")
 def command() -> None:
-    """Show which engines are installed here, whether they could log in, and whether trials can be isolated."""
+    """Show which engines are here and could log in, what could judge, and whether trials can be isolated."""
     with expected_errors():
         from skillup.engines import ENGINES
         from skillup.environments.host import ROOT_VARIABLE, instructions_above, trial_base
         from skillup.environments.kinds import ENVIRONMENTS
         from skillup.environments.process import Nursery
         from skillup.execution.agents import host_home
+        from skillup.execution.judges import usable_judges
         from skillup.execution.obstacles import engine_version
         from skillup.spec.suite import Environment
 
@@ -48,6 +49,8 @@ def command() -> None:
         _line("bubblewrap", f"unusable: {sandbox.message}" if sandbox else "ok: a sandbox can be made")
         if sandbox:
             _line("", sandbox.hint)
+        for number, (judge, said) in enumerate(usable_judges(host)):
+            _line("" if number else "judges", f"{judge}: {said}")
         git = shutil.which("git")
         _line("git", git or "missing: cases with `context: {git: {init: true}}` need it")
         base = trial_base(host)

@@ -93,6 +93,27 @@ def models_of(case: Case, choice: JudgeChoice, host: Mapping[str, str], where: s
     return found
 
 
+def usable_judges(host: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """What could judge here, models and agents, each with a sentence; of keys only the variables are named."""
+    for provider in PROVIDERS:
+        lacking = missing(ModelRef(provider, None if provider == "local" else "any"))
+        names = (_KEY, _KEYS[provider]) if provider in ("anthropic", "openai") else ()
+        held = [f"${name}" for name in names if host.get(name)]
+        if lacking:
+            yield provider, f"{lacking[0]} ({lacking[1]})"
+        elif names:
+            yield provider, f"usable by {held[0]}" if held else f"no key in {' or '.join(names)}"
+        else:
+            yield provider, "usable for trying out" if provider == "local" else "usable where it runs; no key is needed"
+    for name in ENGINES:
+        try:
+            ref = _agent(name, _Said(), _Said(), _Said(), host)
+        except _NoModelError as error:
+            yield f"engine {name}", error.args[0]
+        else:
+            yield f"engine {name}", f"usable by ${_KEY if host.get(_KEY) else ref.credential}"
+
+
 def judges_of(suites: Sequence[Suite], choice: JudgeChoice, host: Mapping[str, str]) -> dict[str, dict[str, ModelRef]]:
     """The models of every case that needs any, by the case's id and then the judge's.
 

