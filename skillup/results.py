@@ -767,6 +767,12 @@ class ModelFacts(Value):
     base_url: str | None
 
 
+class JudgeFacts(ModelFacts):
+    """A model that judges; `engine` is the agent whose CLI asks it, None where it is asked directly."""
+
+    engine: str | None = None
+
+
 class AgentFacts(Value):
     """An agent of a run, resolved: profile, suite and command line applied. `variables` are names, never values."""
 
@@ -798,7 +804,7 @@ class RunManifest(Value):
     parallelism: int
     suites: tuple[SuiteFacts, ...]
     agents: tuple[AgentFacts, ...]
-    judges: tuple[ModelFacts, ...] = ()
+    judges: tuple[JudgeFacts, ...] = ()
     cases: dict[str, str]
     skills: dict[str, str]
     trials: tuple[str, ...]

@@ -50,7 +50,7 @@ def command(
     as_json: bool,
     verbose: int,
 ) -> None:
-    """Judge a run again from what it saved. No agent is started; the checks are those that the run was made with.
+    """Judge a run again from what it saved. No agent is started but one that judges; the checks are those of the run.
 
     --judge FILE judges by another judge. What a model said about criteria is taken from the run, too, unless --ask
     says otherwise. Verdicts that are replaced are kept beside the new ones.

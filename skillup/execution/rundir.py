@@ -22,6 +22,7 @@ from skillup.masking import Masker
 from skillup.results import (
     AgentFacts,
     HostFacts,
+    JudgeFacts,
     ModelFacts,
     RunManifest,
     RunResult,
@@ -54,7 +55,7 @@ def write_manifest(
         ),
         agents=tuple(_facts(agent, plan.versions[agent.name]) for agent in plan.agents),
         judges=tuple(
-            ModelFacts(provider=ref.provider, name=ref.name, base_url=ref.base_url)
+            JudgeFacts(provider=ref.provider, name=ref.name, base_url=ref.base_url, engine=ref.engine)
             for ref in dict.fromkeys(ref for task in plan.tasks for ref in task.judges.values())
         ),
         cases={task.case.id: _hash(task.case.model_dump_json(by_alias=True)) for task in plan.tasks},

@@ -149,6 +149,8 @@ def test_the_judge_gets_nothing_of_the_host_can_only_look_and_is_told_as_data_wh
     with judging(look, MET) as (route, variables):
         done = suite.run("a.yaml", "--agent", "demo", env={**variables, "OTHER": "of the host"})
         assert done.code == 0, done.stdout
+        (facts,) = json.loads((done.directory / "run.json").read_bytes())["judges"]
+        assert (facts["engine"], facts["provider"]) == ("builtin", "anthropic")
         body = asked(route)[1].body or {}
     assert [tool["name"] for tool in body["tools"]] == ["read"]
     assert "of the host" not in json.dumps(body)
