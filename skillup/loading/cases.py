@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from skillup.errors import Fault, InputError
+from skillup.loading.adk import eval_cases_of, is_eval_set
 from skillup.loading.agentv import is_agentv, tests_of
 from skillup.loading.attachments import with_attachments
 from skillup.loading.checks import Fixtures, case_faults, case_warnings, judge_faults, placed_judges, skill_faults
@@ -90,12 +91,17 @@ class CaseLoader:
             if is_agentv(document):
                 for case, own in self._tests(document, path):
                     self._take(self._merged(case, own), own)
+            elif is_eval_set(document):
+                for case, own in eval_cases_of(document, path, self._ground):
+                    self._take(self._merged(case, own), own)
             elif is_dataset(document, path):
                 self._tasks(document, path)
             else:
                 self._take(self._case(document, path), document)
         except InputError as error:
-            self.faults += error.faults
+            self.faults += [
+                fault for fault in error.faults if fault not in self.faults
+            ]  # files share a test_config.json
 
     def _tests(self, document: Document, path: Path) -> list[tuple[Case, Document]]:
         """The tests of a file of AgentV's, each a case."""

@@ -21,12 +21,10 @@ from skillup.spec.chat import conversation
 from skillup.spec.dataset import Task
 from skillup.spec.judge import TRAJECTORY_THRESHOLD
 from skillup.spec.problems import quoted
-from skillup.spec.template import TEMPLATE
+from skillup.spec.template import BRACES, literal
 
 _KEYS = tuple(re.compile(rb'"%s"\s*:' % key) for key in (b"data", b"target", b"mock_tools"))
-
-_BRACES = "braces"
-"""The variable that stands for `{{` in messages: a data set has no variables, so its braces are text."""
+_EVAL_CASES = re.compile(rb'"eval_cases"\s*:')
 
 _PLACES: Mapping[KeyPath, KeyPath] = {
     ("input", "messages"): ("data", "messages"),
@@ -58,14 +56,17 @@ def is_dataset(document: Document, path: Path) -> bool:
 
 
 def looks_like_tasks(path: Path) -> bool:
-    """Whether a JSON file somewhere in a folder is a data set: a fault in it must not make it one file of many."""
+    """Whether a JSON file somewhere in a folder is a data set, or an eval set of ADK's.
+
+    A fault in it must not make it one file of many.
+    """
     try:
         if path.stat().st_size > MAX_BYTES:
             return False
         content = path.read_bytes()
     except OSError:
         return False
-    return all(key.search(content) for key in _KEYS)
+    return all(key.search(content) for key in _KEYS) or _EVAL_CASES.search(content) is not None
 
 
 def tasks_of(document: Document, name: str) -> Tasks:
@@ -118,7 +119,7 @@ def _case(task: Task, default_id: str) -> dict[str, Any]:
     talk = conversation(data.messages) if data.messages else None
     sent = talk.history[-1].content if talk else data.prompt
     history = [message.model_dump(exclude_defaults=True) for message in talk.history[:-1]] if talk else []
-    said: dict[str, Any] = {"prompt": TEMPLATE.sub(_literal, sent or "")}
+    said: dict[str, Any] = {"prompt": literal(sent or "")}
     if history:
         said["messages"] = [*history, {"role": "user", "content": said.pop("prompt")}]
     if talk and talk.system is not None:
@@ -128,7 +129,7 @@ def _case(task: Task, default_id: str) -> dict[str, Any]:
         "title": target.original_task or "",
         "description": str(task.metadata.get("description", "")),
         "tags": [target.category] if target.category else [],
-        "vars": {_BRACES: "{{"} if TEMPLATE.search(sent or "") else {},
+        "vars": BRACES if literal(sent or "") != sent else {},
         "input": said,
         "mock_tools": [
             {
@@ -151,10 +152,6 @@ def _case(task: Task, default_id: str) -> dict[str, Any]:
         },
     }
     return case if task.script is None else {**case, "script": task.script}
-
-
-def _literal(match: re.Match[str]) -> str:
-    return f"{{{{{_BRACES}}}}}{match[0][2:]}"
 
 
 def _question(task: Task, sent: str) -> str:

@@ -50,7 +50,7 @@ def details(result: TrialResult, console: Console, *, turns: bool) -> None:
 
 def _check(check: Assertion, console: Console) -> None:
     mark, style = _mark(check)
-    _say(console, f"{mark} {'judged' if check.role == 'criterion' else check.role}", check.text, style)
+    _say(console, f"{mark} {'judged' if check.role in ('criterion', 'evaluator') else check.role}", check.text, style)
     _say(console, "", check.evidence)
     if check.reasoning and check.reasoning not in check.evidence:
         _say(console, "", check.reasoning)

@@ -9,12 +9,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final
 
 from skillup.errors import TrialError
 
 TEMPLATE: Final = re.compile(r"\{\{(!?)(\s*([A-Za-z_][A-Za-z0-9_.-]*)\s*)\}\}")
 """`{{name}}` and `{{!name}}`; groups: the `!`, all after it up to the braces, the name."""
+
+
+BRACES: Final[Mapping[str, str]] = MappingProxyType({"braces": "{{"})
+"""The variable that `literal` puts into texts."""
+
+
+def literal(text: str) -> str:
+    """A text of a format without variables as a template that renders as it stands, where `BRACES` is given."""
+    return TEMPLATE.sub(lambda match: f"{{{{{next(iter(BRACES))}}}}}{match[0][2:]}", text)
 
 
 def placeholders(text: str) -> tuple[str, ...]:
