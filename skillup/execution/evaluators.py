@@ -91,7 +91,7 @@ def found_evaluator(name: str) -> Callable[..., Any] | tuple[str, str]:
                 if name not in known:
                     meant = closest(name, known)
                     hint = f"did you mean {quoted(meant)}?" if meant else f"installed: {', '.join(known) or 'none'}"
-                    return f"there is no evaluator {quoted(name)}", f"{hint} (or write MODULE:NAME)"
+                    return f"there is no evaluator {quoted(name)}", f"{hint}; or write MODULE:NAME"
                 made = known[name].load()
     except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code: its import raises whatever it likes
         return _unimportable(name, error)
@@ -108,7 +108,7 @@ def _unimportable(name: str, error: BaseException) -> tuple[str, str]:
     last = frames[-1] if frames else None
     if last is None or last.filename in (__file__, importlib.__file__):
         return said, ""
-    return f"{said} ({last.filename}, line {last.lineno})", "importing it must raise nothing"
+    return f"{said}, in line {last.lineno} of {last.filename}", "importing it must raise nothing"
 
 
 def evaluate_all(

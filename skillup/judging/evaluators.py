@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from skillup.judging.calls import counted
 from skillup.judging.evidence import Evidence
 from skillup.judging.outcome import Outcome, bounded
 from skillup.results import Check, Evaluated
@@ -42,7 +43,8 @@ def complaint(evaluation: Evaluation, evidence: Evidence) -> str:
         return "it returned neither a status nor a score"
     ran, told = [turn.number for turn in evidence.turns], [one.turn for one in evaluation.turns]
     if told and len(told) != len(ran):
-        return f"it returned results for {len(told)} turns, and {len(ran)} ran: give none, or one for each"
+        given = f"{counted(len(told), 'result')} of turns, and {counted(len(ran), 'turn')} ran"
+        return f"it returned {given}: give none, or one for each"
     if told and sorted(told) != ran:
         return f"it returned results for the turns {told}, and {ran} ran"
     return ""

@@ -14,7 +14,7 @@ from skillup.results import Check, Ending, Failure, Status
 
 _SKIP_CODES = {"gate_skipped": "gate", "capture_skipped": "capture"}
 
-_ASK_AGAIN = "`skillup judge RUN --ask missing` asks the model again; no agent is started"
+_ASK_AGAIN = "`skillup judge RUN --ask missing` asks the judge again; no agent is started"
 
 _RUN_AGAIN = "`scripts` in record.json has all that it printed; a script runs once, at the end of its trial"
 

@@ -117,7 +117,7 @@ def test_its_verdict_is_the_trials(
         ("crashes", "its process was ended by signal 11; evaluation.txt has what it printed"),
         ("leaves", "its process ended with 7 before it had said anything"),
         ("blank", "it returned neither a status nor a score"),
-        ("one_turn", "it returned results for 1 turns, and 2 ran: give none, or one for each"),
+        ("one_turn", "it returned 1 result of turns, and 2 turns ran: give none, or one for each"),
         ("wrong_turns", "it returned results for the turns [1, 3], and [1, 2] ran"),
     ],
 )
@@ -201,11 +201,11 @@ def test_it_is_found_by_the_name_of_an_entry_point(project: Project) -> None:
             "nowhere:x",
             "the evaluator nowhere:x cannot be imported: ModuleNotFoundError: No module named 'nowhere' (is its folder",
         ),
-        ("raises:x", "the evaluator raises:x cannot be imported: ValueError: no licence (LIB/raises.py, line 2)"),
-        ("leaves:x", "the evaluator leaves:x cannot be imported: SystemExit: 0 (LIB/leaves.py, line 1)"),
+        ("raises:x", "the evaluator raises:x cannot be imported: ValueError: no licence, in line 2 of LIB/raises.py"),
+        ("leaves:x", "the evaluator leaves:x cannot be imported: SystemExit: 0, in line 1 of LIB/leaves.py"),
         (
             "lacks:x",
-            "the evaluator lacks:x cannot be imported: ModuleNotFoundError: No module named 'nowhere' (LIB/lacks.py",
+            "the evaluator lacks:x cannot be imported: ModuleNotFoundError: No module named 'nowhere', in line 1 of",
         ),
         ("typo:x", "the evaluator typo:x cannot be imported: SyntaxError: "),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
@@ -44,7 +45,7 @@ def judged(story: Story, text: str, gate: GateRecord | None = None) -> Verdict:
     return judge_all(case(text), evidence, {})
 
 
-def by_model(story: Story, text: str, *answers: Wanted) -> tuple[Verdict, list[dict[str, Any]]]:
+def by_model(story: Story, text: str, *answers: Wanted) -> tuple[Verdict, list[Mapping[str, Any]]]:
     """The verdict with a model that gives these answers, and what it was asked."""
     made, evidence = case(text), story.evidence()
     with judge_model(*answers) as route:
