@@ -168,7 +168,8 @@ class Ending(Value):
 
     `gate_failed`, `gate_skipped`, `capture_failed`, `capture_skipped`, `stopped` (the score of a turn was too low to go
     on), `limit` and `error` name the `turn`; `limit` also the limit (`turn_seconds`, `case_seconds`, `steps`) and what
-    the case wants done about it. `unmet` is a `requires:` that this agent does not meet.
+    the case wants done about it. `unmet` is a `requires:` that this agent does not meet. With `dependency_skipped` and
+    `dependency_failed` a case that this one depends on did not pass, and that is what the case wants then.
     """
 
     how: Literal[
@@ -181,6 +182,8 @@ class Ending(Value):
         "limit",
         "error",
         "unmet",
+        "dependency_skipped",
+        "dependency_failed",
     ]
     turn: int | None = None
     limit: str | None = None
@@ -195,7 +198,12 @@ class Ending(Value):
     @property
     def whole(self) -> bool:
         """Whether there is a conversation that can be judged as a whole: neither skipped, nor broken, nor refused."""
-        return not self.by_skip and self.how not in ("error", "unmet")
+        return not self.by_skip and not self.never_began and self.how != "error"
+
+    @property
+    def never_began(self) -> bool:
+        """Whether no turn was meant to take place."""
+        return self.how in ("unmet", "dependency_skipped", "dependency_failed")
 
 
 class EnvironmentFacts(Value):

@@ -54,7 +54,14 @@ class Plan:
 
     def below(self, directory: Path) -> tuple[TrialTask, ...]:
         """The trials with their folders in a run directory."""
-        return tuple(replace(task, folder=directory / task.folder) for task in self.tasks)
+        return tuple(
+            replace(
+                task,
+                folder=directory / task.folder,
+                after={directory / place: name for place, name in task.after.items()},
+            )
+            for task in self.tasks
+        )
 
 
 def make_plan(suites: Sequence[Suite], choices: Choices, host: Mapping[str, str], nursery: Nursery) -> Plan:
@@ -145,7 +152,8 @@ def _trials(suite: Suite, agent: Agent, probes: _Probes, base: Path, choices: Ch
             variant="with_skill",
             trial=1,
             attempt=1,
-            folder=Path(case.id) / agent.name / "with_skill" / "trial-1",
+            folder=_folder(case.id, agent),
+            after={_folder(name, agent): name for name in case.depends_on},
             trial_base=base,
             keep=choices.keep,
             obstacle=None if reason else obstacle,
@@ -153,6 +161,10 @@ def _trials(suite: Suite, agent: Agent, probes: _Probes, base: Path, choices: Ch
             retry=suite.retry,
             single_shot=not (reason or obstacle) and len(case.turns) > 1 and not can_resume,
         )
+
+
+def _folder(case_id: str, agent: Agent) -> Path:
+    return Path(case_id) / agent.name / "with_skill" / "trial-1"
 
 
 def _redirections(suite: Suite, agents: Sequence[Agent]) -> Iterator[str]:

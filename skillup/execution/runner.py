@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import queue
 import threading
 from collections.abc import Callable, Sequence
 
 from skillup.errors import Cancelled
 from skillup.execution.attempts import run_attempts
+from skillup.execution.order import Queue
 from skillup.execution.task import Progress, Services, TrialTask
 from skillup.results import TrialResult
 
@@ -24,18 +24,13 @@ def run_all(tasks: Sequence[TrialTask], services: Services, parallelism: int) ->
     Raises:
         RunDirectoryError: a trial could not be saved. The others were stopped: what cannot be kept need not be run.
     """
-    waiting: queue.SimpleQueue[tuple[int, TrialTask]] = queue.SimpleQueue()
-    for entry in enumerate(tasks):
-        waiting.put(entry)
+    waiting = Queue(tasks)
     done: dict[int, TrialResult] = {}
     broken: list[Exception] = []
 
     def work() -> None:
-        while not services.cancelled.is_set():
-            try:
-                index, task = waiting.get_nowait()
-            except queue.Empty:
-                return
+        while (taken := waiting.take(services.cancelled)) is not None:
+            index, task = taken
             try:
                 done[index] = run_attempts(task, services)
             except Cancelled:
@@ -45,6 +40,7 @@ def run_all(tasks: Sequence[TrialTask], services: Services, parallelism: int) ->
                 services.cancelled.set()
                 return
             result = done[index]
+            waiting.ended(task, result.status)
             total = len(task.case.turns)
             services.tell(Progress(task.label, total, total, result.status, result.grading.reason))
 

@@ -13,7 +13,7 @@ from skillup.execution.single_shot import joined
 from skillup.modelclient.client import ModelRef
 from skillup.modelclient.clients import ModelClients
 from skillup.modelserver.server import ModelServer
-from skillup.results import Failure, Status, Variant
+from skillup.results import Ending, Failure, Status, Variant
 from skillup.spec.agent import Agent
 from skillup.spec.case import Case
 from skillup.spec.suite import Environment, InstalledSkill, RetryPolicy
@@ -28,7 +28,8 @@ class TrialTask:
 
     What planning found: `obstacle` is why it cannot run, `unmet` what the case requires and this agent has not. With
     `single_shot` all messages of the user go out as one. `judges` are the models that are asked about criteria, by the
-    ids of the case's judges; "" is the only one's.
+    ids of the case's judges; "" is the only one's. `after` are the folders of the trials that it depends on, each with
+    its case's id, and `withheld` is why it does not run because of one of them.
     """
 
     case: Case
@@ -47,6 +48,8 @@ class TrialTask:
     judges: Mapping[str, ModelRef] = field(default_factory=dict)
     unmet: str = ""
     single_shot: bool = False
+    after: Mapping[Path, str] = field(default_factory=dict)
+    withheld: Ending | None = None
     retry: RetryPolicy = field(default_factory=RetryPolicy)
 
     @property

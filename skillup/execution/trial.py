@@ -111,6 +111,8 @@ def _talk(task: TrialTask, services: Services, folder: TrialFolder, stack: ExitS
     """Sets the trial up and holds the conversation."""
     if task.unmet:
         return Talk((), Ending(how="unmet", reason=task.unmet), ())
+    if task.withheld:
+        return Talk((), task.withheld, ())
     if task.obstacle is not None:
         return Talk.impossible(task.obstacle)
     clock = time.monotonic()

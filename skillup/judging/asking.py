@@ -148,7 +148,7 @@ def _is_open(case: Case, evidence: Evidence, said: Mapping[str, CriterionResult]
     Where parts of the conversation are scored, each score is wanted for itself, so only a requirement outside of them
     makes FAIL certain.
     """
-    if evidence.record.ending.how in ("error", "unmet"):
+    if evidence.record.ending.how == "error" or evidence.record.ending.never_began:
         return False
     so_far = Criteria(revision=0, asked_at="", judge=None, results=tuple(said.values()), calls=0, usage=Usage())
     checks = (*certain_checks(case, evidence), *criteria_checks(case, evidence, so_far))

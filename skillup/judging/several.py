@@ -110,7 +110,7 @@ def _combined(
 ) -> _Combined:
     parts = [part for part in everybody if part.decision.code != "not_evaluated"]
     ending, failures = evidence.record.ending, evidence.record.failures
-    if ending.how in ("error", "unmet"):
+    if ending.how == "error" or ending.never_began:
         return _Combined(decide(ending, checks, failures))
     before = decide(ending, standing, failures) if standing or ending.how != "completed" else None
     if before is not None and before.status in ("FAIL", "ERROR"):

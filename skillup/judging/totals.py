@@ -44,10 +44,9 @@ def is_fallback(result: TrialResult) -> bool:
 
 
 def usage_of(results: Sequence[TrialResult]) -> Usage:
-    """What trials used together, in all their attempts; one that a requirement kept from running used nothing."""
-    return add_usage(
-        [tried.usage for result in results if result.grading.code != "requires" for tried in _tries(result)]
-    )
+    """What trials used together, in all their attempts; one that was kept from running used nothing."""
+    ran = [result for result in results if result.grading.code not in ("requires", "dependency")]
+    return add_usage([tried.usage for result in ran for tried in _tries(result)])
 
 
 def judging_of(results: Sequence[TrialResult]) -> JudgingTotals | None:

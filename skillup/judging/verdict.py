@@ -52,6 +52,10 @@ def decide(ending: Ending, checks: Sequence[Check], failures: Sequence[Failure])
         return _error(failures[-1], checks)
     if ending.how == "unmet":
         return Decision("SKIP", "requires", ending.reason)
+    if ending.how == "dependency_skipped":
+        return Decision("SKIP", "dependency", ending.reason)
+    if ending.how == "dependency_failed":
+        return Decision("FAIL", "dependency", ending.reason)
     violated = [check for check in checks if _violated(check)]
     unknown = [check for check in checks if check.state == "unknown" and check.role != "failure" and check.required]
     return (

@@ -145,7 +145,7 @@ class _Test:
         for index in range(len(turns)):
             self._places["input", "turns", index] = (*self._at, "turns", index)
             self._places["input", "turns", index, "content"] = (*self._at, "turns", index, "input")
-        for key in ("id", "vars", "script"):
+        for key in ("id", "vars", "script", "depends_on"):
             self._places[key,] = (*self._at, key)
         self._places["input",] = (*self._at, "input")
         case = Case(
@@ -156,9 +156,16 @@ class _Test:
             input=Input(system=begun.system, messages=begun.history, turns=tuple(turns)),
             judge=self._judge(),
             script=test.script,
+            **self._waits(),
         )
         data = {"id": test.id, "judge": True}
         return case, Translated(data, self._document.marks, self._document.display, self._places)
+
+    def _waits(self) -> dict[str, Any]:
+        """What the test depends on, and what is done when that did not pass, where it says so."""
+        test = self._test
+        how = {"on_dependency_failure": test.on_dependency_failure} if test.on_dependency_failure else {}
+        return {"depends_on": test.depends_on, **how} if test.depends_on else {}
 
     def _judge(self) -> Judge:
         asks: dict[str, Any] = {}

@@ -16,6 +16,7 @@ from skillup.loading.agentv import is_agentv, tests_of
 from skillup.loading.attachments import with_attachments
 from skillup.loading.checks import Fixtures, case_faults, case_warnings, judge_faults, placed_judges, skill_faults
 from skillup.loading.datasets import is_dataset, tasks_of
+from skillup.loading.dependencies import dependency_faults
 from skillup.loading.document import Document, KeyPath
 from skillup.loading.faults import faults_from_validation
 from skillup.loading.jsonfile import read_document
@@ -67,6 +68,7 @@ class CaseLoader:
         self.required_engines: list[tuple[str, Fault]] = []
         self.evaluators: list[tuple[str, Fault]] = []
         self._files: set[Path] = set()
+        self._placed: list[tuple[Case, Document]] = []
         self._ground = ground
         self._suite = suite
         self._ids = ids
@@ -124,6 +126,11 @@ class CaseLoader:
         self._check(case, document)
         self.warnings += case_warnings(case, document)
         self.cases.append(case)
+        self._placed.append((case, document))
+
+    def finish(self) -> None:
+        """Tells what is wrong between cases, once all of them are loaded."""
+        self.faults += dependency_faults(self._placed)
 
     def _places(self, document: Document) -> tuple[tuple[str, Document, KeyPath], ...]:
         """Which document holds the case's `expect` and `judge`, and where."""

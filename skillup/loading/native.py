@@ -14,6 +14,7 @@ from skillup.loading.agents import suite_agents
 from skillup.loading.agentv import is_agentv
 from skillup.loading.cases import CaseLoader, WrittenSuite, required_engines
 from skillup.loading.checks import suite_warnings
+from skillup.loading.dependencies import needed
 from skillup.loading.document import Document
 from skillup.loading.faults import faults_from_validation
 from skillup.loading.folders import SUITE_NAMES, search, suite_file
@@ -108,6 +109,7 @@ class _Loader:
         loader = CaseLoader(Ground(folder, self._allowed), None, self._ids, files)
         for file in files:
             loader.load(file)
+        loader.finish()
         self.faults += loader.faults
         self.suites.append(
             Suite(
@@ -139,6 +141,13 @@ class _Loader:
         for index, file in files:
             if only is None or file == only:
                 loader.load(file, named_at=("cases", "files", index))
+        alone = {case.id for case in loader.cases}
+        if any(case.depends_on for case in loader.cases):
+            for index, file in files:
+                if file != only and only is not None:
+                    loader.load(file, named_at=("cases", "files", index))
+        loader.finish()
+        chosen = needed(alone, loader.cases)
         loader.faults += faults
         answers = frozenset(loader.references.paths.values())
         skills = [_without(skill, answers) for skill in skills]
@@ -153,7 +162,7 @@ class _Loader:
                 name=written.name or root.name,
                 root=root,
                 source=path,
-                cases=tuple(loader.cases),
+                cases=tuple(case for case in loader.cases if case.id in chosen),
                 engine=written.engine,
                 engine_place=mark.value if mark else (0, 0),
                 agents=suite_agents(written.agents, document, ground, self.faults),

@@ -30,8 +30,11 @@ MEANINGS: dict[Status, str] = {
     "UNCHECKED": "nothing was to be checked, or not all of it was; in no rate",
 }
 
-REQUIRES = "the agent has not what the case requires; nothing was run"
-"""What SKIP means where the code is `requires`."""
+SKIPPED_BEFORE = {
+    "requires": "the agent has not what the case requires; nothing was run",
+    "dependency": "a case that this one depends on did not pass; nothing was run",
+}
+"""What SKIP means where one of these is the code."""
 
 FALLBACK = "single-shot fallback: all turns were sent as one message; counted apart from the others"
 """What the mark of a status means."""
@@ -91,13 +94,13 @@ def _row(result: TrialResult) -> tuple[str, ...]:
 
 
 def _meanings(results: Sequence[TrialResult]) -> Iterator[tuple[str, str, str]]:
-    """Each word of the table with its style and what it means; a SKIP can mean either of two things."""
+    """Each word of the table with its style and what it means; a SKIP can mean several things."""
     for status, meaning in MEANINGS.items():
         codes = {result.grading.code for result in results if result.status == status}
-        if codes - {"requires"}:
+        before = SKIPPED_BEFORE if status == "SKIP" else {}
+        if codes - before.keys():
             yield status, STYLES[status], meaning
-        if "requires" in codes:
-            yield status, STYLES[status], REQUIRES
+        yield from ((status, STYLES[status], said) for code, said in before.items() if code in codes)
     if any(map(is_fallback, results)):
         yield "*", "yellow", FALLBACK
 

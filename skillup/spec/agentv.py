@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, StrictInt, model_validator
 
 from skillup.spec.agentv_graders import Assertion
-from skillup.spec.case import CaseId
+from skillup.spec.case import CaseId, refuse_waiting
 from skillup.spec.problems import fault_at, quoted
 from skillup.spec.script import Script
 from skillup.spec.turn import VariableName
@@ -96,8 +96,6 @@ class AgentVTest(Spec):
 
     later = frozenset(
         {
-            "depends_on",
-            "on_dependency_failure",
             "workspace",
             "input_files",
             "preprocessors",
@@ -120,8 +118,15 @@ class AgentVTest(Spec):
     aggregation: Literal["mean", "min", "max"] = "mean"
     on_turn_failure: Literal["continue", "stop"] = "continue"
     window_size: Annotated[StrictInt, Field(ge=1)] | None = None
+    depends_on: tuple[CaseId, ...] = ()
+    on_dependency_failure: Literal["skip", "fail", "run"] | None = None
     execution: AgentVExecution = AgentVExecution()
     script: Script | None = None
+
+    @model_validator(mode="after")
+    def _can_wait(self) -> Self:
+        refuse_waiting(self.id, self.depends_on, decides=self.on_dependency_failure is not None)
+        return self
 
 
 class AgentVFile(Spec):

@@ -83,6 +83,15 @@ def _case_id(text: str) -> str:
 CaseId = Annotated[str, AfterValidator(_case_id)]
 
 
+def refuse_waiting(own: str, depends_on: tuple[str, ...], *, decides: bool) -> None:
+    """Raises a fault where a case waits for itself, or says what a failed dependency means and has none."""
+    if own in depends_on:
+        raise fault_at("the case depends on itself", "depends_on", depends_on.index(own), hint="remove it")
+    if decides and not depends_on:
+        problem = "the case depends on no other"
+        raise fault_at(problem, "on_dependency_failure", hint="give `depends_on`: a list of ids")
+
+
 class Context(Spec):
     """What the workspace holds before the first turn: a fixture folder, a repository, then files, then a patch."""
 
@@ -146,11 +155,18 @@ class Case(Spec):
     ignore_case: Flag | None = None
     collect_artifacts: tuple[ArtifactPath, ...] = ()
     requires: Requires | None = None
+    depends_on: tuple[CaseId, ...] = ()
+    on_dependency_failure: Literal["skip", "fail", "run"] = "skip"
     vacuous_ok: Words | None = None
 
     @model_validator(mode="after")
     def _clear_who_judges(self) -> Self:
         refuse_unclear(self.judge, self.judges, self.combine)
+        return self
+
+    @model_validator(mode="after")
+    def _can_wait(self) -> Self:
+        refuse_waiting(self.id, self.depends_on, decides="on_dependency_failure" in self.model_fields_set)
         return self
 
     @property

@@ -54,6 +54,9 @@ BROKEN = check("success", "unknown", "judging")
 MATCH, NO_MATCH = check("failure", "met"), check("failure", "not_met")
 UNSURE = check("failure", "unknown", "unobservable")
 
+WAITED = Ending(how="dependency_skipped", reason="b is FAIL")
+WAITED_FAIL = Ending(how="dependency_failed", reason="b is FAIL")
+
 # (the contract's line, ending, checks, what it means)
 LINES: list[tuple[str, Ending, tuple[Check, ...], str]] = [
     # 1 ERROR
@@ -97,6 +100,8 @@ LINES: list[tuple[str, Ending, tuple[Check, ...], str]] = [
     ("4 skip_remaining on the last turn is SKIP", GATE_SKIPPED, (GATE_SKIP,), "SKIP gate"),
     ("4 a skipping capture ends the conversation", CAPTURE_SKIPPED, (), "SKIP capture"),
     ("4 requires is not met by this agent", UNMET, (NOT_REACHED, GATE_UNASKED), "SKIP requires"),
+    ("4 a dependency did not pass", WAITED, (NOT_REACHED,), "SKIP dependency"),
+    ("2 a dependency failed", WAITED_FAIL, (NOT_REACHED, GATE_UNASKED), "FAIL dependency"),
     ("4 a success rule that failed on a turn that did run is FAIL", GATE_SKIPPED, (GATE_SKIP, NOT_MET), "FAIL success"),
     ("4 it is FAIL though another turn was skipped", GATE_SKIPPED, (NOT_MET, SKIPPED), "FAIL success"),
     ("4 a failure rule that matched before the skip is FAIL", GATE_SKIPPED, (GATE_SKIP, MATCH), "FAIL failure_rule"),

@@ -155,7 +155,10 @@ FAULTS: dict[str, tuple[str, str]] = {
         HEAD + MODE + "    turns: [{input: x}]\n",
         "2:5: tests[0]: the test judges nothing, so",
     ),
-    "a dependency": (HEAD + MODE + "    depends_on: [b]\n" + TURNS, '"depends_on" is part of the format but not supp'),
+    "a dependency on itself": (
+        HEAD + MODE + "    depends_on: [a]\n" + TURNS,
+        "4:18: tests[0].depends_on[0]: the case depends on itself",
+    ),
     "a variable that is not there": (
         HEAD + MODE + "    turns: [{input: 'x {{who}}', assertions: [y]}]\n",
         "4:21: tests[0].turns[0].input: {{who}} is neither",

@@ -1,0 +1,56 @@
+"""Which trial comes next: in the order of the plan, and none before those that it depends on have ended."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from skillup.execution.task import TrialTask
+from skillup.results import Ending, Status
+
+_WAKE_SECONDS = 0.2
+"""How long a thread waits at a time for a trial to end, before it looks whether the run was stopped."""
+
+
+class Queue:
+    """The trials that have not begun. May be used from any thread."""
+
+    def __init__(self, tasks: Sequence[TrialTask]) -> None:
+        self._open = dict(enumerate(tasks))
+        self._ended: dict[Path, Status] = {}
+        self._planned = {task.folder for task in tasks}
+        self._changed = threading.Condition()
+
+    def take(self, stopped: threading.Event) -> tuple[int, TrialTask] | None:
+        """The next trial and its number; None when there is none left, or the run was stopped."""
+        with self._changed:
+            while self._open and not stopped.is_set():
+                for number, task in self._open.items():
+                    if all(place in self._ended for place in task.after if place in self._planned):
+                        del self._open[number]
+                        return number, withheld(task, self._ended)
+                self._changed.wait(_WAKE_SECONDS)
+        return None
+
+    def ended(self, task: TrialTask, status: Status) -> None:
+        """A trial has ended: those that wait for it may begin."""
+        with self._changed:
+            self._ended[task.folder] = status
+            self._changed.notify_all()
+
+
+def withheld(task: TrialTask, ended: Mapping[Path, Status]) -> TrialTask:
+    """The task, and why it does not run where those that it depends on did not pass.
+
+    Only what the agent did makes it FAIL, and only where the case wants that; a dependency that could not be measured
+    never does.
+    """
+    missed = [(name, ended.get(place)) for place, name in task.after.items() if ended.get(place) != "PASS"]
+    if not missed or task.case.on_dependency_failure == "run":
+        return task
+    told = "; ".join(f"{name} is {status}" if status else f"{name} was not run" for name, status in missed)
+    fails = task.case.on_dependency_failure == "fail" and "FAIL" in (status for _, status in missed)
+    how = "dependency_failed" if fails else "dependency_skipped"
+    return replace(task, withheld=Ending(how=how, reason=f"the case depends on others, and {told}"))
