@@ -912,6 +912,7 @@ class PlannedTrial(Value):
     engine_version: str | None
     model: str | None
     configuration: Variant
+    trial: int = 1
     would: Literal["run", "SKIP", "ERROR"]
     code: str = ""
     reason: str = ""

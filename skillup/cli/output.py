@@ -56,6 +56,7 @@ def show_plan(plan: Plan, suite: str, iterations: int, *, as_json: bool) -> None
     trials = tuple(
         PlannedTrial(
             case_id=task.case.id,
+            trial=task.trial,
             agent=task.agent.name,
             engine=task.agent.engine,
             engine_version=task.engine_version,

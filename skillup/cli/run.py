@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 )
 @click.option("--judge-model", metavar="[PROVIDER/]NAME", help="The model that judges criteria; `local` needs no key.")
 @click.option("--no-model-judge", is_flag=True, help="Ask no model: criteria stay unknown, and their trials unchecked.")
+@click.option("--trials", type=click.IntRange(1, 1000), metavar="N", help="Trials of each case (default: the case's).")
 @click.option("--parallelism", type=click.IntRange(1, 256), metavar="N", help="Trials at once (default: the suite's).")
 @click.option("--output-dir", type=click.Path(path_type=Path), metavar="DIR", help="The run directory; must be empty.")
 @click.option(
@@ -99,7 +100,13 @@ def _run(
     nursery = stack.enter_context(Nursery())
     judge = JudgeChoice(options["judge_model"], without=options["no_model_judge"])
     choices = Choices(
-        options["agents"], options["model"], options["parallelism"], options["keep"], options["fallback"], judge
+        options["agents"],
+        options["model"],
+        options["parallelism"],
+        options["keep"],
+        options["fallback"],
+        judge,
+        options["trials"],
     )
     plan = make_plan(suites, choices, host, nursery)
     for warning in plan.warnings:

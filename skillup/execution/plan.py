@@ -27,6 +27,7 @@ from skillup.execution.vacuity import vacuity_warnings
 from skillup.loading.paths import shown
 from skillup.results import Failure
 from skillup.spec.agent import Agent, Fallback
+from skillup.spec.case import Case
 from skillup.spec.suite import Environment, Suite
 
 
@@ -40,6 +41,11 @@ class Choices:
     keep: Keep = "failed"
     fallback: Fallback | None = None
     judge: JudgeChoice = field(default_factory=JudgeChoice)
+    trials: int | None = None
+
+    def times(self, case: Case) -> int:
+        """How many trials of a case each agent makes."""
+        return self.trials or case.trials or 1
 
 
 @dataclass(frozen=True)
@@ -142,7 +148,7 @@ def _trials(suite: Suite, agent: Agent, probes: _Probes, base: Path, choices: Ch
             or skill_obstacle(suite, agent)
             or case_obstacle(case, agent, engine, choices.fallback or agent.fallback or suite.fallback)
         )
-        yield TrialTask(
+        task = TrialTask(
             case=case,
             suite_root=suite.root,
             environment=suite.environment,
@@ -152,8 +158,7 @@ def _trials(suite: Suite, agent: Agent, probes: _Probes, base: Path, choices: Ch
             variant="with_skill",
             trial=1,
             attempt=1,
-            folder=_folder(case.id, agent),
-            after={_folder(name, agent): name for name in case.depends_on},
+            folder=_folder(case, agent, 1),
             trial_base=base,
             keep=choices.keep,
             obstacle=None if reason else obstacle,
@@ -161,10 +166,23 @@ def _trials(suite: Suite, agent: Agent, probes: _Probes, base: Path, choices: Ch
             retry=suite.retry,
             single_shot=not (reason or obstacle) and len(case.turns) > 1 and not can_resume,
         )
+        for number in range(1, choices.times(case) + 1):
+            after = _awaited(suite, case, agent, number, choices)
+            yield replace(task, trial=number, folder=_folder(case, agent, number), after=after)
 
 
-def _folder(case_id: str, agent: Agent) -> Path:
-    return Path(case_id) / agent.name / "with_skill" / "trial-1"
+def _folder(case: Case, agent: Agent, trial: int) -> Path:
+    return Path(case.id) / agent.name / "with_skill" / f"trial-{trial}"
+
+
+def _awaited(suite: Suite, case: Case, agent: Agent, trial: int, choices: Choices) -> dict[Path, str]:
+    """The trials that one waits for: of each case that it depends on that with its number, else all of them."""
+    awaited = {}
+    for other in (one for one in suite.cases if one.id in case.depends_on):
+        times = choices.times(other)
+        for number in [trial] if trial <= times else range(1, times + 1):
+            awaited[_folder(other, agent, number)] = other.id
+    return awaited
 
 
 def _redirections(suite: Suite, agents: Sequence[Agent]) -> Iterator[str]:

@@ -66,7 +66,8 @@ class TrialTask:
     def label(self) -> str:
         """How progress and messages name it."""
         again = f" · attempt {self.attempt}" if self.attempt > 1 else ""
-        return f"{self.case.id} · {self.agent.name}{again}"
+        number = f" · trial {self.trial}" if self.trial > 1 else ""
+        return f"{self.case.id} · {self.agent.name}{number}{again}"
 
 
 @dataclass(frozen=True)

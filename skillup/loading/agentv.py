@@ -156,10 +156,16 @@ class _Test:
             input=Input(system=begun.system, messages=begun.history, turns=tuple(turns)),
             judge=self._judge(),
             script=test.script,
+            trials=self._trials(),
             **self._waits(),
         )
         data = {"id": test.id, "judge": True}
         return case, Translated(data, self._document.marks, self._document.display, self._places)
+
+    def _trials(self) -> int | None:
+        """How often the test is run; what it says itself outranks the file."""
+        trials = self._test.execution.trials or self._file.execution.trials
+        return trials.count if trials else None
 
     def _waits(self) -> dict[str, Any]:
         """What the test depends on, and what is done when that did not pass, where it says so."""

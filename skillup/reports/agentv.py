@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from skillup.results import PartScore, RunResult, Status, TrialResult, Variant
@@ -24,6 +24,22 @@ class OutputMessage(Value):
     content: str
 
 
+class TrialsTogether(Value):
+    """What several trials of a case by one agent come to, over the `valid` ones; None where that is not known.
+
+    `pass_at_k`: one of them passed. `pass_all`: each did, and none was left out.
+    """
+
+    count: int
+    valid: int
+    passed: int
+    pass_at_k: bool | None
+    pass_all: bool | None
+    best: float | None
+    mean: float | None
+    worst: float | None
+
+
 class EvaluationResult(Value):
     """One trial; `score` is in [0, 1], None when it is not known. The keys after `output` are ours."""
 
@@ -37,16 +53,22 @@ class EvaluationResult(Value):
     trial: int
     threshold: float | None
     reason: str
+    trials: TrialsTogether | None = None
 
 
 def evaluations(run: RunResult) -> bytes:
-    """A line for every trial whose conversation was scored."""
-    lines = [evaluation(trial).model_dump_json() for trial in run.case_results if trial.grading.scores]
+    """A line for every trial whose conversation was scored; of a case with several each line says what all come to."""
+    scored = [trial for trial in run.case_results if trial.grading.scores]
+    groups: dict[tuple[str, str], list[TrialResult]] = {}
+    for trial in scored:
+        groups.setdefault((trial.case_id, trial.agent.name), []).append(trial)
+    rows = [(trial, groups[trial.case_id, trial.agent.name]) for trial in scored]
+    lines = [evaluation(trial, group if len(group) > 1 else ()).model_dump_json() for trial, group in rows]
     return "".join(f"{line}\n" for line in lines).encode()
 
 
-def evaluation(trial: TrialResult) -> EvaluationResult:
-    """One trial in that shape."""
+def evaluation(trial: TrialResult, group: Sequence[TrialResult] = ()) -> EvaluationResult:
+    """One trial in that shape; `group` are all trials of its case by its agent, where there are several."""
     grading = trial.grading
     return EvaluationResult(
         test_id=trial.case_id,
@@ -59,6 +81,24 @@ def evaluation(trial: TrialResult) -> EvaluationResult:
         trial=trial.trial,
         threshold=grading.pass_threshold,
         reason=grading.reason,
+        trials=_together(group) if group else None,
+    )
+
+
+def _together(group: Sequence[TrialResult]) -> TrialsTogether:
+    valid = [trial for trial in group if trial.status in ("PASS", "FAIL")]
+    scores = [trial.grading.score for trial in valid if trial.grading.score is not None]
+    passed = sum(trial.status == "PASS" for trial in valid)
+    known = len(scores) == len(valid) and bool(valid)
+    return TrialsTogether(
+        count=len(group),
+        valid=len(valid),
+        passed=passed,
+        pass_at_k=passed > 0 if valid else None,
+        pass_all=passed == len(group) if valid else None,
+        best=max(scores) if known else None,
+        mean=round(sum(scores) / len(scores), 9) if known else None,
+        worst=min(scores) if known else None,
     )
 
 

@@ -16,6 +16,7 @@ from skillup.judging.totals import count, count_by_agent, is_fallback
 from skillup.reports.details import details
 from skillup.reports.lines import STYLES, say, shown_status
 from skillup.reports.matrix import side_by_side
+from skillup.reports.names import trial_names
 from skillup.reports.plain import plain
 from skillup.reports.reasons import reasons
 from skillup.reports.scores import average_lines
@@ -48,8 +49,8 @@ def print_run(run: RunResult, console: Console, *, verbosity: int = 0) -> None:
     if not side_by_side(run.case_results, console):
         _one_below_the_other(run.case_results, console)
     if verbosity:
-        for result in run.case_results:
-            details(result, console, turns=verbosity > 1)
+        for name, result in zip(trial_names(run.case_results), run.case_results, strict=True):
+            details(name, result, console, turns=verbosity > 1)
     say(console, Text())
     for word, style, meaning in _meanings(run.case_results):
         say(console, Text(meaning), label=Text(word, style=style), width=_MEANING)
@@ -64,7 +65,7 @@ def print_run(run: RunResult, console: Console, *, verbosity: int = 0) -> None:
 
 def _one_below_the_other(results: Sequence[TrialResult], console: Console) -> None:
     """A row a trial."""
-    rows = [_row(result) for result in results]
+    rows = [(plain(name), *_row(result)) for name, result in zip(trial_names(results), results, strict=True)]
     names = (NARROWEST, NARROWEST, None, None, None, None)
     columns = fitted(
         [
@@ -84,7 +85,6 @@ def _row(result: TrialResult) -> tuple[str, ...]:
     summary, grading = result.grading.summary, result.grading
     status = shown_status(result)
     return (
-        plain(result.case_id),
         plain(result.agent.name),
         f"{status} {grading.code}" if result.status in ("FAIL", "ERROR", "SKIP") else status,
         f"{grading.turns_executed}/{grading.turns_total}",

@@ -19,13 +19,11 @@ _LABEL = 11
 """Columns of what stands before a text: the widest word and two blanks."""
 
 
-def details(result: TrialResult, console: Console, *, turns: bool) -> None:
-    """Prints a trial's checks, and with `turns` its conversation before them."""
+def details(name: str, result: TrialResult, console: Console, *, turns: bool) -> None:
+    """Prints the checks of a trial, under its name, and with `turns` its conversation before them."""
     say(console, Text())
     status = f"{result.status} {result.grading.code}"
-    title = Text.assemble(
-        (f"{plain(result.case_id)} · {plain(result.agent.name)} · ", "bold"), (status, STYLES[result.status])
-    )
+    title = Text.assemble((f"{plain(name)} · {plain(result.agent.name)} · ", "bold"), (status, STYLES[result.status]))
     say(console, title)
     if is_fallback(result):
         _say(console, "mode", "single-shot fallback: all turns were sent as one message", "yellow")

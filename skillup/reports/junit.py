@@ -13,6 +13,7 @@ from itertools import groupby
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from skillup.judging.totals import is_fallback
+from skillup.reports.names import trial_names
 from skillup.results import RunResult, TrialResult
 
 _ILLEGAL = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -47,16 +48,16 @@ def _suite(root: Element, name: str, results: Sequence[TrialResult], run: RunRes
         time=f"{sum(result.duration_ms for result in results) / 1000:.3f}",
         timestamp=run.start_time,
     )
-    for result in results:
-        _case(suite, result, run)
+    for trial, result in zip(trial_names(results), results, strict=True):
+        _case(suite, trial, result, run)
 
 
-def _case(suite: Element, result: TrialResult, run: RunResult) -> None:
+def _case(suite: Element, name: str, result: TrialResult, run: RunResult) -> None:
     case = SubElement(
         suite,
         "testcase",
         classname=_legal(run.suite),
-        name=_legal(result.case_id),
+        name=_legal(name),
         time=f"{result.duration_ms / 1000:.3f}",
     )
     summary = result.grading.summary
@@ -66,8 +67,8 @@ def _case(suite: Element, result: TrialResult, run: RunResult) -> None:
     values |= {"attempts": str(result.attempts)} if result.attempts > 1 else {}
     values |= {"best_of_n": str(result.best_of_n)} if result.best_of_n else {}
     properties = SubElement(case, "properties")
-    for name, value in values.items():
-        SubElement(properties, "property", name=name, value=_legal(value))
+    for key, value in values.items():
+        SubElement(properties, "property", name=key, value=_legal(value))
     grading = result.grading
     kind = {"FAIL": "failure", "ERROR": "error", "SKIP": "skipped", "UNCHECKED": "skipped"}.get(result.status)
     if kind is not None:

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from skillup.reports.lines import STYLES, say, shown_status
+from skillup.reports.names import trial_names
 from skillup.reports.plain import plain
 from skillup.reports.reasons import reasons
 from skillup.reports.table import NARROWEST, Column, fitted, line, widest, width_of
@@ -58,10 +59,10 @@ def side_by_side(results: Sequence[TrialResult], console: Console) -> bool:
 
 def _rows(results: Sequence[TrialResult]) -> list[tuple[str, _Row]]:
     """The results of each case, in the order in which the cases come first; further trials have rows of their own."""
-    rows: dict[tuple[str, str, int], dict[str, TrialResult]] = {}
-    for result in results:
-        rows.setdefault((result.case_id, result.configuration, result.trial), {})[result.agent.name] = result
-    return [(case, row) for (case, _, _), row in rows.items()]
+    rows: dict[tuple[str, str], dict[str, TrialResult]] = {}
+    for name, result in zip(trial_names(results), results, strict=True):
+        rows.setdefault((name, result.configuration), {})[result.agent.name] = result
+    return [(name, row) for (name, _), row in rows.items()]
 
 
 def _cells(results: Sequence[TrialResult | None], detail: int) -> list[str]:

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from skillup.reports.lines import STYLES, say
+from skillup.reports.names import trial_names
 from skillup.reports.plain import plain
 from skillup.reports.table import NARROWEST, Column, fitted, line, widest
 from skillup.results import PlannedTrial, RunPlan, Stability
@@ -17,7 +18,11 @@ _STEADINESS = {"steady": "green", "flaky": "red", "unmeasured": "magenta"}
 
 def print_plan(plan: RunPlan, console: Console) -> None:
     """Prints a line a trial, and below it why it would not run."""
-    rows = [(plain(one.case_id), plain(one.agent), f"{one.would} {one.code}".rstrip()) for one in plan.trials]
+    names = trial_names(plan.trials)
+    rows = [
+        (plain(name), plain(one.agent), f"{one.would} {one.code}".rstrip())
+        for name, one in zip(names, plan.trials, strict=True)
+    ]
     styles = ["" if one.would == "run" else STYLES[one.would] for one in plan.trials]
     reasons = [_reasons(one) for one in plan.trials]
     _table(("case", "agent", "would"), rows, styles, reasons, console)

@@ -6,12 +6,13 @@ The shape alone; `loading/agentv.py` holds what one key means beside another, an
 from __future__ import annotations
 
 import json
+from types import MappingProxyType
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, StrictInt, model_validator
 
 from skillup.spec.agentv_graders import Assertion
-from skillup.spec.case import CaseId, refuse_waiting
+from skillup.spec.case import CaseId, Trials, refuse_waiting
 from skillup.spec.problems import fault_at, quoted
 from skillup.spec.script import Script
 from skillup.spec.turn import VariableName
@@ -80,15 +81,24 @@ class AgentVTurn(_Says):
         return self
 
 
+class AgentVTrials(Spec):
+    """How often a test is run. What the strategies come to is in every row; each trial is a result of its own."""
+
+    later = frozenset({"cost_limit_usd"})
+    later_values = MappingProxyType({"strategy": frozenset({"confidence_interval"})})
+
+    count: Trials
+    strategy: Literal["pass_at_k", "pass_all", "mean"] = "pass_at_k"
+
+
 class AgentVExecution(Spec):
     """How tests are run; what stands here in AgentV beside these keys is chosen on our command line."""
 
-    later = frozenset(
-        {"target", "targets", "workers", "trials", "cache", "budget_usd", "fail_on_error", "total_budget_usd"}
-    )
+    later = frozenset({"target", "targets", "workers", "cache", "budget_usd", "fail_on_error", "total_budget_usd"})
 
     threshold: Threshold | None = None
     skip_defaults: Flag = False
+    trials: AgentVTrials | None = None
 
 
 class AgentVTest(Spec):

@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from skillup.spec.criteria import Criterion
 from skillup.spec.git import Git
@@ -34,6 +34,7 @@ from skillup.spec.values import (
     LimitSeconds,
     Spec,
     Value,
+    Whole,
     Words,
 )
 
@@ -49,6 +50,9 @@ __all__ = [
     "Turn",
     "can_be_an_id",
 ]
+
+MAX_TRIALS = 1000
+"""Of one case in one run: each has a folder, and more are no longer one measurement."""
 
 _CASE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
 
@@ -81,6 +85,10 @@ def _case_id(text: str) -> str:
 
 
 CaseId = Annotated[str, AfterValidator(_case_id)]
+
+
+Trials = Annotated[Whole, Field(ge=1, le=MAX_TRIALS)]
+"""How often a case is run by each agent."""
 
 
 def refuse_waiting(own: str, depends_on: tuple[str, ...], *, decides: bool) -> None:
@@ -155,6 +163,7 @@ class Case(Spec):
     ignore_case: Flag | None = None
     collect_artifacts: tuple[ArtifactPath, ...] = ()
     requires: Requires | None = None
+    trials: Trials | None = None
     depends_on: tuple[CaseId, ...] = ()
     on_dependency_failure: Literal["skip", "fail", "run"] = "skip"
     vacuous_ok: Words | None = None

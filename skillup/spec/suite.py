@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 
 from skillup.errors import Fault
 from skillup.spec.agent import EnvironmentName, Fallback, ModelChoice
-from skillup.spec.case import Case
+from skillup.spec.case import Case, Trials
 from skillup.spec.judge import Expect, Judge
 from skillup.spec.judges import Combine, JudgeMember, refuse_unclear
 from skillup.spec.problems import fault_at
@@ -132,6 +132,7 @@ class CaseDefaults(Spec):
     ignore_case: Flag | None = None
     expect: Expect = Expect()
     collect_artifacts: tuple[ArtifactPath, ...] = ()
+    trials: Trials | None = None
 
 
 class RetryPolicy(Spec):
@@ -224,6 +225,7 @@ def with_defaults(
             "requires": case.requires.joined(requires) if case.requires else requires,
             "turn_delay": case.turn_delay if case.turn_delay is not None else defaults.turn_delay,
             "collect_artifacts": tuple(dict.fromkeys((*defaults.collect_artifacts, *case.collect_artifacts))),
+            "trials": case.trials or defaults.trials,
             "ignore_case": case.ignore_case if case.ignore_case is not None else defaults.ignore_case,
         }
     )
