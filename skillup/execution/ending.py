@@ -22,8 +22,8 @@ def next_limit(number: int, turn: Turn, agent: Agent, seconds_left: float) -> Li
     case = Limit(left, "case_seconds", amount, "constraints.timeout_seconds")
     if turn.timeout_seconds is not None:
         seconds, key = turn.timeout_seconds, f"input.turns[{number - 1}].timeout_seconds"
-    elif agent.turn_seconds is not None:
-        seconds, key = agent.turn_seconds, "limits.turn_seconds of the agent"
+    elif agent.limits.turn_seconds is not None:
+        seconds, key = agent.limits.turn_seconds, "limits.turn_seconds of the agent"
     else:
         return case
     own = Limit(seconds, "turn_seconds", f"{seconds:g} s", key)
@@ -54,7 +54,8 @@ def after_limit(
     if not outcome.shows_progress:
         unknown = "this CLI does not show a reply while it is written, so it may have worked (attribution: unknown)"
         return TrialError("timeout", f"{said}; {unknown}", turn=number, tail=outcome.tail)
-    message = f"{said}; the agent showed no sign of work: the model was silent, or the CLI had stalled"
+    silent = outcome.silent or "the model was silent, or the CLI had stalled"
+    message = f"{said}; the agent showed no sign of work: {silent}"
     return TrialError("timeout", message, turn=number, hint="is the provider slow or unreachable?", tail=outcome.tail)
 
 

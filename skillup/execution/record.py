@@ -73,11 +73,10 @@ def record_turn(
     What was said in another session is left out: no rule may take it for this conversation.
     """
     stream, ended = outcome.stream, outcome.ended
-    late = ended.how == "deadline" and outcome.limit is None
     notes = [
         *stream.notes,
         *(f"unfinished_background: {line}" for line in ended.leftovers),
-        *(["late_exit: the CLI had answered, but did not exit in time"] if late else []),
+        *(["late_exit: the CLI had answered, but did not exit in time, and was ended"] if outcome.late else []),
     ]
     asked = Message(role="user", turn=number, source="case", text=content, time=0.0)
     return TurnRecord(
@@ -91,7 +90,7 @@ def record_turn(
         stream_corrupt=stream.damage,
         usage=own_usage(stream.finished.usage, counted) if stream.finished else Usage(),
         steps=stream.finished.steps if stream.finished else None,
-        duration_ms=round(ended.duration_seconds * 1000),
+        duration_ms=round(outcome.seconds * 1000),
         cpu_seconds=round(ended.cpu_seconds, 3),
         exit_code=ended.exit_code,
         signal=ended.signal,

@@ -34,11 +34,13 @@ def home_of_its_own(agent: Agent, engine: Engine, services: Services) -> Iterato
         return
     with ExitStack() as stack:
         try:
-            waited = stack.enter_context(hold_folder(home, "skillup run", agent.home_wait_seconds, services.cancelled))
+            waited = stack.enter_context(
+                hold_folder(home, "skillup run", agent.limits.home_wait_seconds, services.cancelled)
+            )
         except FolderBusyError as error:
             raise TrialError(
                 "environment",
-                f"{error}; waited {agent.home_wait_seconds:g} s for it",
+                f"{error}; waited {agent.limits.home_wait_seconds:g} s for it",
                 hint="wait for it or end it, raise limits.home_wait_seconds, or give trials homes of their own "
                 "(`session_binding: isolated`)",
             ) from error

@@ -51,7 +51,8 @@ class TurnStream:
     returned after it is the CLI's answer to that, and says nothing of the agent. `closing` is set when the time is up:
     the final word that is there, or the one that comes next, is the last. A CLI that is interrupted ends its background
     tasks, asks the model about them, and would replace the answer, or a limit that was reached, by what it says then.
-    `left_out` is how many messages were too many to be kept.
+    `finished_at` is when the final word came, `last_event` when anything did; `left_out` counts messages beyond what is
+    kept of a turn.
     """
 
     turn: int
@@ -61,6 +62,8 @@ class TurnStream:
     unfinished: list[str] = field(default_factory=list)
     cut_at: float | None = None
     closing: bool = False
+    finished_at: float = 0.0
+    last_event: float = 0.0
     left_out: int = 0
     _messages: list[Message] = field(default_factory=list)
     _bytes_left: int = KEPT_BYTES
@@ -81,6 +84,7 @@ class TurnStream:
 
     def add(self, event: Event, at: float) -> None:
         """Takes one event in."""
+        self.last_event = at
         if self.closing and self.finished is not None and not isinstance(event, Noted):
             return
         match event:
@@ -99,7 +103,7 @@ class TurnStream:
             case Noted():
                 self._note(event)
             case Finished():
-                self.finished = event
+                self.finished, self.finished_at = event, at
                 self._open.clear()
         if isinstance(event, (Said, Thought, Called, Returned, Working)):
             self._last_work, self._trouble, self._failing, self._trouble_since = at, None, None, None
@@ -218,6 +222,11 @@ class TurnStream:
     def in_trouble_for(self, now: float) -> float:
         """Seconds since the first fault that was followed by no sign of work; 0 when there is none."""
         return 0.0 if self._trouble_since is None else now - self._trouble_since
+
+    @property
+    def tool_runs(self) -> bool:
+        """Whether a tool runs that may take as long as it likes."""
+        return bool(self._open)
 
     @property
     def answer(self) -> str | None:

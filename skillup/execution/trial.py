@@ -184,6 +184,8 @@ def _play(place: Place, number: int, turn: Turn, state: State) -> Step:
                 variables=place.variables,
                 limit=limit,
                 environment=place.environment,
+                limits=place.task.agent.limits,
+                route=place.route,
                 nursery=place.services.nursery,
                 cancelled=place.services.cancelled,
             )
@@ -206,7 +208,7 @@ def _play(place: Place, number: int, turn: Turn, state: State) -> Step:
         traffic=traffic_of(place.route.requests[seen:]) if place.route else None,
     )
     session = Session(state.session.id or next(iter(outcome.stream.session_ids), None), started=True)
-    left = state.seconds_left - outcome.ended.duration_seconds
+    left = state.seconds_left - outcome.seconds
     counted = outcome.stream.finished.usage if outcome.stream.finished else state.counted
     waited += state.waited
     after = replace(state, session=session, snapshot=snapshot, seconds_left=left, counted=counted, waited=waited)

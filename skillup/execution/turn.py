@@ -14,25 +14,15 @@ from pathlib import Path
 
 from skillup.engines.base import Engine, EngineFault, TurnRequest
 from skillup.environments.base import TrialEnvironment
-from skillup.environments.process import (
-    Command,
-    Ended,
-    ExecutableNotFoundError,
-    Nursery,
-    ProcessError,
-    Running,
-)
+from skillup.environments.process import Command, Ended, ExecutableNotFoundError, Nursery, ProcessError
 from skillup.environments.untrusted import open_regular
-from skillup.errors import Cancelled, TrialError
+from skillup.errors import TrialError
 from skillup.execution.reading import StreamReader
 from skillup.execution.stream import MAX_DAMAGED, TurnStream
+from skillup.execution.watching import Doing, Patience, Signs, follow
+from skillup.modelserver.route import Route
 from skillup.results import StreamDamage
-
-POLL_SECONDS = 0.05
-"""How often the growing output is looked at; the end of the process wakes us at once."""
-
-STALL_SECONDS = 60.0
-"""An agent that shows no sign of work for so long (or for half of a shorter limit) is waiting, not working."""
+from skillup.spec.agent import Limits
 
 _TAIL_BYTES = 4000
 
@@ -60,7 +50,8 @@ class TurnFiles:
 class TurnOutcome:
     """How a turn ended. `limit` is set when one was reached; `at_work` says whether the agent was seen to work then.
 
-    `shows_progress` is the engine's: without it an agent that was not seen to work may have worked all the same.
+    `shows_progress`: without it an agent that was not seen to work may have worked all the same; `silent` says who kept
+    silent, where that was seen. `late` is a CLI that had answered and did not exit.
     `strangers` are ids that the CLI reported and that are not the session of the trial; `session_turns` is how many
     messages the CLI's own file of the session holds, 0 where it is not read; `session_damage` is why it cannot be.
     """
@@ -73,8 +64,15 @@ class TurnOutcome:
     tail: str
     strangers: tuple[str, ...] = ()
     shows_progress: bool = True
+    silent: str = ""
+    late: bool = False
     session_turns: int = 0
     session_damage: str = ""
+
+    @property
+    def seconds(self) -> float:
+        """How long the agent took: to its answer, where the CLI did not exit after it."""
+        return self.stream.finished_at if self.late else self.ended.duration_seconds
 
 
 def run_turn(
@@ -86,10 +84,15 @@ def run_turn(
     variables: Mapping[str, str],
     limit: Limit,
     environment: TrialEnvironment,
+    limits: Limits,
+    route: Route | None,
     nursery: Nursery,
     cancelled: threading.Event,
 ) -> TurnOutcome:
     """Runs one turn to its end; afterwards nothing that it started is alive.
+
+    `limit` is the time limit that holds for it, `limits` are the agent's own. `route` is where it reaches the loopback
+    model, None with a real one.
 
     Raises:
         TrialError: `engine_missing`, `environment`: the CLI cannot be started.
@@ -112,57 +115,21 @@ def run_turn(
     except ProcessError as error:
         raise TrialError("environment", f"the CLI cannot be started: {error}", turn=number) from error
     reader = StreamReader(engine, request.workspace, TurnStream(number), files.stdout, started)
+    patience = Patience(limit.seconds, limits.idle_seconds, limits.exit_seconds, engine.patience(request.settings))
+    signs = Signs(started, request.home, lambda: _session_file(engine, request, reader.stream), route)
     try:
-        patience = engine.patience(request.settings)
-        ended, before = _follow(running, reader, limit, patience, cancelled)
+        ended, before = follow(running, reader, patience, signs, cancelled)
     except ProcessError as error:
         raise TrialError("environment", f"the CLI's supervisor was lost: {error}", turn=number) from error
-    if ended.how == "cancelled" and not before.lost_patience:
-        raise Cancelled
+    if before.cut == "idle":
+        limit = Limit(
+            limits.idle_seconds, "idle_seconds", f"{limits.idle_seconds:g} s", "limits.idle_seconds of the agent"
+        )
     bound = request.session.id
     strangers = tuple(reported for reported in reader.stream.session_ids if bound is not None and reported != bound)
     outcome = _outcome(engine, request, reader.stream, ended, before, files=files, limit=limit)
-    return replace(outcome, strangers=strangers)
-
-
-@dataclass(frozen=True)
-class _Doing:
-    """What the agent was doing the last time we looked before its time was up."""
-
-    at_work: bool = False
-    trouble: EngineFault | None = None
-    lost_patience: bool = False
-
-
-def _follow(
-    running: Running, reader: StreamReader, limit: Limit, patience: float | None, cancelled: threading.Event
-) -> tuple[Ended, _Doing]:
-    """Reads along until the process and all that it started are gone."""
-    doing = _Doing()
-    window = min(STALL_SECONDS, limit.seconds / 2)
-    asked = behind = False
-    try:
-        while True:
-            ended = running.wait(0 if behind else POLL_SECONDS)
-            reader.stream.closing = reader.elapsed >= limit.seconds
-            behind = reader.read()
-            if ended is not None and (not behind or reader.stream.no_stream):
-                reader.finish()
-                return ended, doing
-            if ended is not None and cancelled.is_set():
-                raise Cancelled  # what it has printed in seconds may take minutes to be read
-            if reader.elapsed < limit.seconds and not asked:
-                # What comes later is the CLI's answer to being interrupted, not the agent's work.
-                doing = _Doing(reader.stream.at_work(reader.elapsed, window), reader.stream.trouble)
-            tired = patience is not None and reader.stream.in_trouble_for(reader.elapsed) > patience
-            if (tired or reader.stream.no_stream) and not asked and not cancelled.is_set():
-                # Some CLIs reconnect for ever; what they say of the reason is all that will ever come.
-                doing = _Doing(trouble=reader.stream.trouble, lost_patience=True)
-            if (doing.lost_patience or cancelled.is_set()) and not asked:
-                running.end()
-                asked = True
-    finally:
-        reader.close()
+    seen = engine.shows_progress or route is not None
+    return replace(outcome, strangers=strangers, shows_progress=seen, silent=before.silent)
 
 
 def _outcome(
@@ -170,7 +137,7 @@ def _outcome(
     request: TurnRequest,
     stream: TurnStream,
     ended: Ended,
-    before: _Doing,
+    before: Doing,
     *,
     files: TurnFiles,
     limit: Limit,
@@ -183,10 +150,9 @@ def _outcome(
         )
         return TurnOutcome(stream, ended, fault, None, at_work=False, tail=tail)
     if ended.how == "deadline" and (finished is None or finished.fault is not None):
-        stream.cut_at = limit.seconds
-        seen = engine.shows_progress
-        return TurnOutcome(stream, ended, before.trouble, limit, before.at_work, tail, shows_progress=seen)
-    if before.lost_patience:
+        stream.cut_at = before.cut_at or limit.seconds
+        return TurnOutcome(stream, ended, before.trouble, limit, before.at_work, tail)
+    if before.cut == "patience":
         return TurnOutcome(stream, ended, before.trouble, None, at_work=False, tail=tail)
     if finished is None:
         fault = engine.explain(ended.exit_code, ended.signal, _end_of(files.stdout), _end_of(files.stderr))
@@ -198,7 +164,14 @@ def _outcome(
         key = "constraints.max_steps" if by_case else f"settings.max_{finished.limit} of the agent"
         own = Limit(ended.duration_seconds, finished.limit, "the CLI's own limit", key)
         return TurnOutcome(stream, ended, None, own, at_work=True, tail=tail)
-    return TurnOutcome(stream, ended, stream.fault, None, at_work=True, tail=tail)
+    late = ended.how != "exited"
+    return TurnOutcome(stream, ended, stream.fault, None, at_work=True, tail=tail, late=late)
+
+
+def _session_file(engine: Engine, request: TurnRequest, stream: TurnStream) -> str:
+    """A glob below the home for the CLI's own file of the session; empty where it is not known yet, or not needed."""
+    session = request.session.id or next(iter(stream.session_ids), None)
+    return (engine.session_file(session) or "") if session else ""
 
 
 def _damage(damage: StreamDamage) -> str:

@@ -174,9 +174,8 @@ def resolve_agent(
         missing=tuple(missing),
         login="none" if choice.scripted else profile.login,
         permissions=profile.permissions,
-        turn_seconds=profile.limits.turn_seconds,
+        limits=profile.limits,
         source=loaded.source,
-        home_wait_seconds=profile.limits.home_wait_seconds,
         fallback=profile.fallback,
     )
 

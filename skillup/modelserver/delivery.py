@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from http.server import BaseHTTPRequestHandler
 from itertools import islice, repeat
 from typing import Final
@@ -26,12 +26,14 @@ _TRICKLE_SECONDS: Final = 0.2
 class Delivery:
     """Writes one answer to the connection of `handler`.
 
-    Every wait ends at once when `closed` is set; the connection is then cut, as the answer is not complete.
+    `sent` is called for every part that leaves. Every wait ends at once when `closed` is set; the connection is then
+    cut, as the answer is not complete.
     """
 
-    def __init__(self, handler: BaseHTTPRequestHandler, closed: threading.Event) -> None:
+    def __init__(self, handler: BaseHTTPRequestHandler, closed: threading.Event, sent: Callable[[], None]) -> None:
         self._handler = handler
         self._closed = closed
+        self._sent = sent
         # HTTP/1.0 has no chunks: there the end of the connection ends the body.
         self._chunked = handler.request_version != "HTTP/1.0"
 
@@ -102,6 +104,7 @@ class Delivery:
         out = self._handler.wfile
         first = True
         for piece in pieces:
+            self._sent()
             if pause and not first:
                 out.flush()
                 if self._closed.wait(pause):

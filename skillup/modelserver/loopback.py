@@ -135,7 +135,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _serve(self) -> None:
         route, path = self.server.find_route(self.command, self.path)
         protocol = next((protocol for protocol in PROTOCOLS if protocol.serves(path)), PROTOCOLS[0])
-        delivery = Delivery(self, threading.Event() if route is None else route.closed)
+        delivery = Delivery(self, route.closed, route.sent) if route else Delivery(self, threading.Event(), _nobody)
         try:
             content = self._read_body()
         except _BodyError as error:
@@ -177,16 +177,17 @@ class _Handler(BaseHTTPRequestHandler):
             route.record(RecordedRequest.now("POST", path, "side request", body=body))
             delivery.json(200, side or {})
             return
-        try:
-            answer = source.answer(conversation, route)
-        except Exception as error:  # noqa: BLE001 - a bug of ours must not look like a silent provider
-            reason = f"internal error of the model server: {error!r}"
-            route.record(RecordedRequest.now("POST", path, reason, body=body))
-            delivery.json(500, protocol.error_body(500, reason))
-            return
-        record = RecordedRequest.now("POST", path, _outcome(answer), body=body, answer=answer)
-        route.record(record, unmatched=answer.unmatched)
-        delivery.answer(protocol, conversation, answer)
+        with route.answering():
+            try:
+                answer = source.answer(conversation, route)
+            except Exception as error:  # noqa: BLE001 - a bug of ours must not look like a silent provider
+                reason = f"internal error of the model server: {error!r}"
+                route.record(RecordedRequest.now("POST", path, reason, body=body))
+                delivery.json(500, protocol.error_body(500, reason))
+                return
+            record = RecordedRequest.now("POST", path, _outcome(answer), body=body, answer=answer)
+            route.record(record, unmatched=answer.unmatched)
+            delivery.answer(protocol, conversation, answer)
 
     def _refuse(
         self, route: Route | None, path: str, delivery: Delivery, protocol: WireProtocol, error: _BodyError
@@ -232,6 +233,10 @@ class _Handler(BaseHTTPRequestHandler):
         if len(content) < length:
             raise ConnectionResetError("the client went away in the middle of its request")
         return content
+
+
+def _nobody() -> None:
+    """Told of what is sent where no route is."""
 
 
 def _object(content: bytes) -> JsonObject:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import secrets
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -65,6 +67,8 @@ class Route:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _requests: list[RecordedRequest] = field(default_factory=list, repr=False)
     _unmatched: list[str] = field(default_factory=list, repr=False)
+    _open: dict[int, float] = field(default_factory=dict, repr=False)
+    sent_at: float = 0.0
 
     @property
     def base_url(self) -> str:
@@ -82,6 +86,30 @@ class Route:
         """Short descriptions of the requests that the source had no answer for, in order."""
         with self._lock:
             return tuple(self._unmatched)
+
+    def open_since(self, moment: float) -> float | None:
+        """When the oldest request came that is not answered yet, of those that came after a moment; None without one.
+
+        Moments are those of the monotonic clock, as is `sent_at`, when a part of a reply was last sent.
+        """
+        with self._lock:
+            return min((came for came in self._open.values() if came >= moment), default=None)
+
+    @contextmanager
+    def answering(self) -> Iterator[None]:
+        """While one request is being answered."""
+        came = time.monotonic()
+        with self._lock:
+            self._open[threading.get_ident()] = came
+        try:
+            yield
+        finally:
+            with self._lock:
+                del self._open[threading.get_ident()]
+
+    def sent(self) -> None:
+        """A part of a reply leaves."""
+        self.sent_at = time.monotonic()
 
     def record(self, request: RecordedRequest, *, unmatched: str | None = None) -> None:
         """Keep a request."""

@@ -20,6 +20,12 @@ SCRIPTED = "scripted"
 DEFAULT_HOME_WAIT_SECONDS = 600.0
 """Long enough for a few turns of somebody else, short enough to notice that a run stands still."""
 
+DEFAULT_IDLE_SECONDS = 600.0
+"""Longer than any reply that comes in one piece, and than CLIs wait for one; it ends what would never end."""
+
+DEFAULT_EXIT_SECONDS = 20.0
+"""Claude Code waits 5 s for its background tasks after the answer; the rest is for a crowded machine."""
+
 Fallback = Literal["single_shot"]
 """All turns in one message, in one process."""
 
@@ -99,11 +105,17 @@ class ModelChoice(Spec):
 
 
 class Limits(Spec):
-    """Limits that hold for every turn of this agent; `home_wait_seconds` is how long one waits for a shared home."""
+    """Limits that hold for every turn of this agent.
+
+    `idle_seconds` is how long it may give no sign of life, `exit_seconds` how long its CLI may stay after the answer,
+    `home_wait_seconds` how long one waits for a shared home.
+    """
 
     later = frozenset({"max_cost_usd", "max_tokens", "max_steps", "run_seconds"})
 
     turn_seconds: LimitSeconds = None
+    idle_seconds: Seconds = DEFAULT_IDLE_SECONDS
+    exit_seconds: Seconds = DEFAULT_EXIT_SECONDS
     home_wait_seconds: Seconds = DEFAULT_HOME_WAIT_SECONDS
 
 
@@ -180,10 +192,9 @@ class Agent:
     missing: tuple[tuple[str, str], ...]
     login: Literal["none", "copy"]
     permissions: Literal["full"]
-    turn_seconds: float | None
+    limits: Limits
     source: str
     shared_home: Path | None = None
-    home_wait_seconds: float = DEFAULT_HOME_WAIT_SECONDS
     fallback: Fallback | None = None
 
     @property

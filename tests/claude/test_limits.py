@@ -60,7 +60,7 @@ OTHER_LIMITS = {
     script: [{{say: all is fine, faults: [{{stall: true}}]}}]
         """,
         "ERROR timeout",
-        "turn 1 reached turn_seconds ({seconds} s); input.turns[0].timeout_seconds raises it; {stall}",
+        "turn 1 reached turn_seconds ({seconds} s); input.turns[0].timeout_seconds raises it; {silent}",
     ),
     "retrying": (
         """
@@ -170,18 +170,15 @@ def test_a_limit_is_the_agents_failure_where_it_was_at_work(claude: Project, eng
     expected = {name: OTHER_LIMITS[name][1] for name in BY_ENGINE[engine]}
     assert {name: outcome_of(done.trial(name)) for name in expected} == expected
     for name in expected:
-        reason = OTHER_LIMITS[name][2].format(seconds=SECONDS[engine], stall=STALLED[engine])
+        reason = OTHER_LIMITS[name][2].format(seconds=SECONDS[engine], silent=SILENT)
         assert reason in done.trial(name).grading.reason
     assert done.trial("judged-all-the-same").turn_results[0].status == "timed_out"
     if engine == "claude_code":
         assert_told_by_its_events(done)
 
 
-STALLED = {
-    "claude_code": "the agent showed no sign of work",
-    "builtin": "this CLI does not show a reply while it is written",
-}
-"""What can be said of a silent turn depends on whether the CLI shows a reply that is being written."""
+SILENT = "the agent showed no sign of work: the model was silent: a request had been open for "
+"""What the loopback model knows of a turn in which it says nothing."""
 
 
 def assert_cut_in_a_tool_call(done: Finished) -> None:

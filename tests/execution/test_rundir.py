@@ -18,7 +18,7 @@ from skillup.execution.store import write_json
 from skillup.execution.task import TrialTask
 from skillup.masking import MASK
 from skillup.results import RunManifest
-from skillup.spec.agent import Agent, ModelChoice
+from skillup.spec.agent import Agent, Limits, ModelChoice
 from skillup.spec.case import Case
 from skillup.spec.suite import Environment, InstalledSkill, Suite
 
@@ -124,7 +124,7 @@ def write(
         missing=(),
         login="none",
         permissions="full",
-        turn_seconds=None,
+        limits=Limits(),
         source="built in",
     )
     case = CASE.model_copy(update={"id": case_id, "title": title})
