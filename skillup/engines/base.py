@@ -50,11 +50,13 @@ class Provider:
         protocol: the API, by the name that the loopback model gives it.
         credentials: variables of which one must hold the credential, unless the model is scripted or the login copied.
         address_variables: variables that name the address; with a scripted model none of the host's is passed.
+        address: where the CLI goes when nothing names another; None where it goes nowhere.
     """
 
     protocol: str
     credentials: tuple[str, ...]
     address_variables: tuple[str, ...]
+    address: str | None = None
 
 
 @dataclass(frozen=True)

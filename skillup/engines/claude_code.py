@@ -61,6 +61,7 @@ class ClaudeCode(EngineDefaults):
             "anthropic",
             ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
             ("ANTHROPIC_BASE_URL",),
+            "https://api.anthropic.com",
         )
 
     def version_argv(self, settings: EngineSettings) -> tuple[str, ...]:

@@ -72,7 +72,7 @@ class Codex(EngineDefaults):
     def provider(self, settings: EngineSettings) -> Provider:
         """The model API that it speaks."""
         del settings
-        return Provider("openai_responses", ("CODEX_API_KEY", "OPENAI_API_KEY"), ("OPENAI_BASE_URL",))
+        return Provider("openai_responses", ("CODEX_API_KEY", "OPENAI_API_KEY"), ("OPENAI_BASE_URL",), _DEFAULT_ADDRESS)
 
     def version_argv(self, settings: EngineSettings) -> tuple[str, ...]:
         """The command that prints the CLI's version."""

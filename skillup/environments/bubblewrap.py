@@ -12,12 +12,13 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from skillup.environments.address import Address, at_port
 from skillup.environments.base import Missing, TrialEnvironment
 from skillup.environments.host import CERTIFICATES, TrialRoot, passing_root
 from skillup.environments.process import NURSERY_ENVIRONMENT, Command, Nursery, ProcessError, find_executable
@@ -53,6 +54,9 @@ _INSIDE: Final = (
 
 _HOSTS: Final = "127.0.0.1 localhost\n::1 localhost\n"
 
+_FIRST_FREE_PORT: Final = 1024
+_LAST_PORT: Final = 65535
+
 _PROBE_SECONDS: Final = 20.0
 _INSTALL: Final = (
     "install it (`apt-get install bubblewrap`, `dnf install bubblewrap`), or use `environment: {type: none}`"
@@ -70,7 +74,7 @@ class Bubblewrap:
     program: str
     root: TrialRoot
     wanted: Environment
-    hosts: Path
+    host: Mapping[str, str]
     shared: tuple[Path, ...] = ()
     ways: tuple[tuple[int, str], ...] = ()
 
@@ -107,13 +111,29 @@ class Bubblewrap:
         Raises:
             OSError: the way there cannot be opened.
         """
-        yield self, {address: address for address in addresses}
+        if self.wanted.network != "model_only":
+            yield self, {address: address for address in addresses}
+            return
+        from skillup.environments.gate import open_gate  # noqa: PLC0415 - its event loop takes a tenth of a second to import
+
+        ways: dict[Address, int] = {}
+        with ExitStack() as stack:
+            for address in map(Address.of, addresses):
+                if address not in ways:
+                    port = _inner_port(address, ways.values())
+                    stack.enter_context(open_gate(self._socket(port), address, self.host))
+                    ways[address] = port
+            inner = {url: at_port(url, ways[Address.of(url)]) for url in addresses}
+            yield replace(self, ways=tuple((port, str(self._socket(port))) for port in ways.values())), inner
+
+    def _socket(self, port: int) -> Path:
+        return self.root.scratch / f"way-{port}"
 
     @property
     def _network(self) -> tuple[str, ...]:
         if self.wanted.network == "full":
             return tuple(word for name in _NETWORK_SETTINGS for word in _from_etc(name))
-        return ("--unshare-net", "--ro-bind", str(self.hosts), "/etc/hosts")
+        return ("--unshare-net", "--ro-bind", str(_hosts(self.root)), "/etc/hosts")
 
     def _temporary(self, shown: Sequence[Path]) -> tuple[str, ...]:
         """The trial's own /tmp. Where we have to show something below it, it begins empty with each command.
@@ -155,12 +175,24 @@ class BubblewrapKind:
         program = _program(host)
         if program is None:
             raise TrialError("environment", "bubblewrap is not installed", phase="setup", hint=_INSTALL)
-        hosts = root.scratch / "hosts"
         try:
-            hosts.write_text(_HOSTS, encoding="utf-8")
+            _hosts(root).write_text(_HOSTS, encoding="utf-8")
         except OSError as error:
             raise TrialError("environment", f"the sandbox cannot be prepared: {error}", phase="setup") from error
-        yield Bubblewrap(program, root, wanted, hosts, tuple(shared))
+        yield Bubblewrap(program, root, wanted, host, tuple(shared))
+
+
+def _hosts(root: TrialRoot) -> Path:
+    """The names that are known in a sandbox without the host's network."""
+    return root.scratch / "hosts"
+
+
+def _inner_port(address: Address, taken: Collection[int]) -> int:
+    """The port that stands for an address inside: its own, if anybody may listen on it."""
+    port = address.port if address.port >= _FIRST_FREE_PORT else _FIRST_FREE_PORT + address.port
+    while port in taken:
+        port = port + 1 if port < _LAST_PORT else _FIRST_FREE_PORT
+    return port
 
 
 def _program(host: Mapping[str, str]) -> str | None:

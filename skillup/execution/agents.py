@@ -119,6 +119,14 @@ def provider_of(agent: Agent) -> Provider:
     return ENGINES[agent.engine].provider(settings_of(agent))
 
 
+def model_address(agent: Agent, variables: Mapping[str, str]) -> str | None:
+    """Where an agent's requests go with these variables of its suite; None where that is not known, or scripted."""
+    provider = provider_of(agent)
+    passed = {**variables, **agent.env}
+    named = (passed[name] for name in provider.address_variables if passed.get(name))
+    return None if agent.model.scripted else agent.model.base_url or next(named, provider.address)
+
+
 def host_home(engine: Engine, host: Mapping[str, str]) -> Path:
     """Where the user's own CLI keeps its configuration, login and sessions."""
     chosen = host.get(engine.home_variable) if engine.home_variable else None

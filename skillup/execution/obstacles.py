@@ -7,11 +7,12 @@ from collections.abc import Mapping, Sequence
 
 from skillup.engines import ENGINES
 from skillup.engines.base import Engine
+from skillup.environments.address import Address
 from skillup.environments.host import passing_root
 from skillup.environments.kinds import ENVIRONMENTS
 from skillup.environments.process import Command, ExecutableNotFoundError, Nursery, ProcessError
 from skillup.errors import TrialError
-from skillup.execution.agents import provider_of, settings_of
+from skillup.execution.agents import model_address, provider_of, settings_of
 from skillup.execution.single_shot import needs_turns
 from skillup.results import Failure
 from skillup.spec.agent import Agent, Fallback
@@ -51,6 +52,27 @@ def environment_obstacle(wanted: Environment, host: Mapping[str, str], nursery: 
     """Why the environment that a suite asks for cannot be had on this machine; there is no other in its place."""
     missing = ENVIRONMENTS[wanted.type].missing(wanted, host, nursery)
     return _obstacle("environment", missing.message, missing.hint) if missing else None
+
+
+def network_obstacle(agent: Agent, wanted: Environment) -> Failure | None:
+    """Whether an agent cannot reach its model through the network that its suite leaves it."""
+    if wanted.network == "full" or (wanted.network == "model_only" and agent.model.scripted):
+        return None
+    if wanted.network == "none":
+        message = f"with `network: none` {agent.name} cannot reach its model"
+        return _obstacle("environment", message, "write `network: model_only`: the model and nothing else is reached")
+    if agent.has_login:
+        message = (
+            f"{agent.name} has a login, and that asks other servers than its model; `network: model_only` has none"
+        )
+        return _obstacle("environment", message, "pass a key by the profile's `env`, or write `network: full`")
+    address = model_address(agent, wanted.env)
+    try:
+        Address.of(address or "")
+    except ValueError:
+        message = f"`network: model_only` needs the address of {agent.name}'s model, which is {address or 'not given'}"
+        return _obstacle("environment", message, "write it in the profile: `model: {base_url: …}`")
+    return None
 
 
 def engine_version(

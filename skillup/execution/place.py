@@ -17,7 +17,7 @@ from skillup.environments.snapshot import Snapshot, take
 from skillup.environments.snapshot_log import SnapshotLog
 from skillup.environments.workspace import skills_below
 from skillup.errors import TrialError
-from skillup.execution.agents import provider_of, settings_of
+from skillup.execution.agents import model_address, provider_of, settings_of
 from skillup.execution.mocks import MockedTools
 from skillup.execution.setup import engine_home, prepare, skill_folder
 from skillup.execution.store import TrialFolder
@@ -93,6 +93,7 @@ def open_place(task: TrialTask, services: Services, folder: TrialFolder, stack: 
     variables = prepare(task, services, engine, root, environment)
     route = stack.enter_context(_open_route(task, services, root))
     around = stack.enter_context(_open_surroundings(task, services, engine, root))
+    reached = stack.enter_context(_reach_model(environment, _endpoint_of(task, route), around, task))
     log = stack.enter_context(SnapshotLog(folder.path, folder.masker.data, _wanted_paths(task)))
     try:
         before = take(root.workspace, keep=log.keep, wanted=log.wanted)
@@ -104,17 +105,17 @@ def open_place(task: TrialTask, services: Services, folder: TrialFolder, stack: 
         services=services,
         folder=folder,
         root=root,
-        environment=environment,
+        environment=reached.environment,
         home=engine_home(task, engine, root),
         engine=engine,
         settings=settings_of(task.agent),
-        endpoint=_endpoint_of(task, route),
+        endpoint=reached.endpoint,
         route=route,
         variables=variables,
         log=log,
         before=before,
         skills=skills_below(root.workspace, engine.workspace_skills),
-        around=around,
+        around=reached.around,
     )
 
 
@@ -176,6 +177,38 @@ def _open_surroundings(task: TrialTask, services: Services, engine: Engine, root
         yield replace(around, tools_url=route.base_url)
     finally:
         services.models().close_route(route)
+
+
+@dataclass(frozen=True)
+class _Reached:
+    """Where the turns run, and by what addresses they find the model and the mocked tools from there."""
+
+    environment: TrialEnvironment
+    endpoint: Endpoint
+    around: Surroundings
+
+
+@contextmanager
+def _reach_model(
+    environment: TrialEnvironment, endpoint: Endpoint, around: Surroundings, task: TrialTask
+) -> Iterator[_Reached]:
+    """The way from the environment to what the turns need.
+
+    Raises:
+        TrialError: `environment`, it cannot be opened.
+    """
+    model = endpoint.base_url or model_address(task.agent, task.environment.env)
+    wanted = tuple(url for url in (model, around.tools_url) if url)
+    with ExitStack() as stack:
+        try:
+            inside, found = stack.enter_context(environment.reaching(wanted))
+        except OSError as error:
+            raise TrialError("environment", f"no way to the model can be opened: {error}", phase="setup") from error
+        if model and found[model] != model:
+            endpoint = replace(endpoint, base_url=found[model])
+        if around.tools_url:
+            around = replace(around, tools_url=found[around.tools_url])
+        yield _Reached(inside, endpoint, around)
 
 
 def _endpoint_of(task: TrialTask, route: Route | None) -> Endpoint:

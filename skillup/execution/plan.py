@@ -18,6 +18,7 @@ from skillup.execution.obstacles import (
     credential_obstacle,
     engine_version,
     environment_obstacle,
+    network_obstacle,
     resumes,
     skill_obstacle,
 )
@@ -146,6 +147,7 @@ def _trials(suite: Suite, agent: Agent, probes: _Probes, base: Path, choices: Ch
             missing
             or credential_obstacle(engine, agent, suite, probes.host)
             or skill_obstacle(suite, agent)
+            or network_obstacle(agent, suite.environment)
             or case_obstacle(case, agent, engine, choices.fallback or agent.fallback or suite.fallback)
         )
         task = TrialTask(

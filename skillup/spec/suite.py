@@ -79,7 +79,7 @@ class Environment(Spec):
     type: Literal["none", "bubblewrap"] = "none"
     env: dict[EnvironmentName, Value] = {}
     setup_steps: tuple[SetupStep, ...] = ()
-    network: Literal["full", "none"] = "full"
+    network: Literal["full", "none", "model_only"] = "full"
     limits: EnvironmentLimits | None = None
 
     @property
