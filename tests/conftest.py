@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from skillup.environments.bubblewrap import BubblewrapKind
+from skillup.environments.process import Nursery
+from skillup.spec.suite import Environment
 from tests.support import REPOSITORY, Project
 
 
@@ -25,6 +29,15 @@ def tools() -> Path:
     script = REPOSITORY / "tests" / "tools" / "install.sh"
     done = subprocess.run(["sh", str(script)], check=True, stdout=subprocess.PIPE, text=True)
     return Path(done.stdout.strip())
+
+
+@pytest.fixture(scope="session")
+def bubblewrap() -> None:
+    """A machine on which a bubblewrap sandbox can be made; `make tools` installs what it needs."""
+    with Nursery() as nursery:
+        missing = BubblewrapKind().missing(Environment(type="bubblewrap"), os.environ, nursery)
+    if missing is not None:
+        pytest.skip(f"{missing.message}; {missing.hint}")
 
 
 @pytest.fixture
