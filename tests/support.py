@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import ssl
 import subprocess
 import sys
 import textwrap
@@ -139,3 +140,20 @@ def processes_mentioning(text: str) -> list[str]:
         if state != "Z" and mentions:
             found.append(f"{folder.name}: {command.replace(bytes(1), b' ').decode(errors='replace')[:200]}")
     return found
+
+
+def certificate(folder: Path) -> tuple[ssl.SSLContext, Path]:
+    """A server that is called localhost, and the file of who vouches for it."""
+    key, cert = folder / "key.pem", folder / "cert.pem"
+    subprocess.run(
+        [
+            *("openssl", "req", "-x509", "-nodes", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"),
+            *("-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"),
+            *("-keyout", str(key), "-out", str(cert)),
+        ],
+        check=True,
+        capture_output=True,
+    )
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert, key)
+    return context, cert

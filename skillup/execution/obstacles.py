@@ -96,7 +96,8 @@ def engine_version(
             return None, _obstacle("environment", f"{argv[0]} cannot be started: {error}")
         text = output.read_text(encoding="utf-8", errors="replace").strip()
         if ended.exit_code != 0 or not text:
-            return None, _obstacle("crash", f"`{' '.join(argv)}` ended with {ended.exit_code} and printed no version")
+            how = f"signal {ended.signal}" if ended.signal else f"exit code {ended.exit_code}"
+            return None, _obstacle("crash", f"`{' '.join(argv)}` ended with {how} and printed no version")
         return text.splitlines()[0][:100], None
 
 

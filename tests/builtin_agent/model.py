@@ -1,6 +1,7 @@
 """A Messages API on loopback, its answers a function of the request; and the agent as a child process."""
 
 import json
+import ssl
 import subprocess
 import sys
 import threading
@@ -161,7 +162,7 @@ class Model:
     """The server: `answer` looks at a request and says what comes back; an invalid history gets a 400.
 
     With `reads=False` it answers and closes without having read the request, as a front end with a limit may.
-    `check` says why an API would refuse a history.
+    `check` says why an API would refuse a history. With `tls` it speaks HTTPS.
     """
 
     def __init__(
@@ -170,6 +171,7 @@ class Model:
         *,
         reads: bool = True,
         check: Callable[[list[dict[str, Any]]], str | None] = invalid,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._answer = answer
         self._check = check
@@ -178,6 +180,9 @@ class Model:
         self.received: list[Received] = []
         self._server = _Server(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
+        self.port = int(self._server.server_address[1])
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}{PREFIX}"
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import ssl
-import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +12,7 @@ import pytest
 
 from skillup.environments.address import Address, at_port
 from skillup.environments.gate import open_gate, readdressed
+from tests.support import certificate
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nConnection: close\r\n\r\nfine"
 
@@ -57,23 +57,6 @@ def servers() -> Iterator[list[Server]]:
     yield made
     for server in made:
         server.close()
-
-
-def certificate(folder: Path) -> tuple[ssl.SSLContext, Path]:
-    """A server that is called localhost, and the file of who vouches for it."""
-    key, cert = folder / "key.pem", folder / "cert.pem"
-    subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-nodes", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"),
-            *("-days", "2", "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"),
-            *("-keyout", str(key), "-out", str(cert)),
-        ],
-        check=True,
-        capture_output=True,
-    )
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(cert, key)
-    return context, cert
 
 
 def ask(path: Path, request: bytes = b"POST /v1 HTTP/1.1\r\nHost: 127.0.0.1:9\r\nX-Key: k\r\n\r\nbody") -> bytes:
