@@ -80,7 +80,7 @@ def main() -> int:
 
 
 def _ending(arguments: argparse.Namespace, interrupts: Interrupts, events: Events, progress: Progress) -> _Ending:
-    status = None
+    status = retry_after = None
     try:
         return _Ending(0, _turn(arguments, interrupts, events, progress))
     except InvocationError as error:
@@ -91,10 +91,12 @@ def _ending(arguments: argparse.Namespace, interrupts: Interrupts, events: Event
         kind, message = error.kind, str(error)
     except ModelError as error:
         kind, status, message = error.kind, error.status, f"{error}{hint(APIS[arguments.api], error.kind)}"
+        retry_after = error.retry_after
     except Exception as error:  # noqa: BLE001 - a fault of ours is told as one, its traceback goes to stderr
         traceback.print_exc()
         kind, message = "internal", f"{type(error).__name__}: {error}"
-    return _Ending(1, "error", message, {"kind": kind, "status": status, "message": message})
+    told: dict[str, object] = {"kind": kind, "status": status, "message": message, "retry_after": retry_after}
+    return _Ending(1, "error", message, told)
 
 
 def _turn(arguments: argparse.Namespace, interrupts: Interrupts, events: Events, progress: Progress) -> str:

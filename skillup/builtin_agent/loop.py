@@ -215,6 +215,7 @@ class Turn:
                     delay_ms=round(delay * 1000),
                     status=error.status,
                     error=error.retry,
+                    retry_after=error.retry_after,
                 )
             time.sleep(delay)
 

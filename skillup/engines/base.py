@@ -172,12 +172,18 @@ class Waiting:
 
 @dataclass(frozen=True)
 class EngineFault:
-    """What went wrong on the way to the provider or in the CLI, as its structured output says."""
+    """What went wrong on the way to the provider or in the CLI, as its structured output says: see `engines/faults.py`.
+
+    `retry_after` is the pause in seconds for which the provider asked, `resets_at` when a limit that was reached ends,
+    in seconds since 1970. `doubt` orders how the kind is known: 0 by the CLI's class, 3 by nothing that it said.
+    """
 
     kind: ErrorKind
     message: str
     hint: str = ""
     retry_after: float | None = None
+    resets_at: float | None = None
+    doubt: int = 0
 
 
 @dataclass(frozen=True)
@@ -193,6 +199,13 @@ class Failing:
     """The CLI says that a request failed for good; the `Finished` that follows says whether the turn did."""
 
     fault: EngineFault
+
+
+@dataclass(frozen=True)
+class LimitReached:
+    """The CLI says that a limit of the account is reached and when that ends; whether the turn fails is to be seen."""
+
+    resets_at: float
 
 
 @dataclass(frozen=True)
@@ -220,7 +233,20 @@ class Finished:
     steps: int | None = None
 
 
-Event = SessionSeen | Said | Thought | Called | Returned | Working | Waiting | Retrying | Failing | Noted | Finished
+Event = (
+    SessionSeen
+    | Said
+    | Thought
+    | Called
+    | Returned
+    | Working
+    | Waiting
+    | Retrying
+    | Failing
+    | LimitReached
+    | Noted
+    | Finished
+)
 
 
 class Engine(Protocol):

@@ -32,8 +32,8 @@ from skillup.engines.base import (
     TurnRequest,
     inside_workspace,
 )
+from skillup.engines.faults import BUILTIN, amount
 from skillup.engines.lines import parse_object
-from skillup.errors import ERROR_KINDS, ErrorKind
 from skillup.spec.mocks import HistoryMessage
 from skillup.transcript import Usage
 
@@ -49,15 +49,6 @@ _START = (
 """`python -m skillup.builtin_agent`, also from an uninstalled checkout; the path is no variable, as the agent's
 commands would inherit it, and -P keeps modules of the workspace out."""
 
-_RETRY_KINDS = {
-    "rate_limit": "rate_limit",
-    "overloaded": "overloaded",
-    "server_error": "overloaded",
-    "network": "network",
-    "malformed": "output",
-}
-"""Kinds by the words of its `retry` events."""
-
 _PROVIDERS = MappingProxyType(
     {
         "anthropic": Provider("anthropic", ("ANTHROPIC_API_KEY",), ("ANTHROPIC_BASE_URL",)),
@@ -67,9 +58,6 @@ _PROVIDERS = MappingProxyType(
 
 _VERSION_IN_ADDRESS = MappingProxyType({"anthropic": "", "openai_chat": "/v1"})
 """What an address of each API ends with; the loopback model's own has no version."""
-
-_CALLED_WRONGLY = 2
-"""The agent's exit code when nothing was done; its message is the first line of stderr."""
 
 
 class BuiltinSettings(EngineSettings):
@@ -169,16 +157,7 @@ class Builtin(EngineDefaults):
 
     def explain(self, exit_code: int | None, signal: int | None, stdout: str, stderr: str) -> EngineFault:
         """Why a process ended without its `end` event."""
-        if exit_code == _CALLED_WRONGLY and stderr.strip():
-            message = f"the built-in agent was called wrongly: {stderr.strip().splitlines()[0]}"
-            return EngineFault("setup", message, hint="pass the address by `env`, or as `model: {base_url: …}`")
-        last = (stderr.strip().splitlines() or ["it said nothing on stderr"])[-1]
-        if signal is not None:
-            return EngineFault("crash", f"the built-in agent was ended by signal {signal} before it answered: {last}")
-        if exit_code:
-            return EngineFault("crash", f"the built-in agent exited with {exit_code} before it answered: {last}")
-        said = "no end event" if stdout.strip() else "nothing"
-        return EngineFault("output", f"the built-in agent exited with 0 and printed {said}: {last}")
+        return BUILTIN.ended(exit_code, signal, stdout, stderr)
 
 
 def _history(messages: Sequence[HistoryMessage]) -> list[dict[str, Any]]:
@@ -223,17 +202,12 @@ def _meaning(event: dict[str, Any], workspace: Path) -> tuple[Event, ...]:
         case "retry":
             status_code = event.get("status")
             answered = f"the provider answered {status_code}" if status_code else "the provider gave no usable answer"
-            fault = _fault(_RETRY_KINDS.get(str(event["error"]), "network"), answered)
+            word, asked = str(event["error"]), amount(event.get("retry_after"))
+            fault = BUILTIN.told(answered, error_class=word, status=status_code, retry_after=asked)
             return (Retrying(fault, int(event["attempt"])),)
         case "end":
             return (_finished(event),)
     return ()
-
-
-def _fault(kind: str, message: str) -> EngineFault:
-    known: ErrorKind = next((known for known in ERROR_KINDS if known == kind), "crash")
-    hint = "run fewer trials at once, or later" if known == "rate_limit" else ""
-    return EngineFault(known, message, hint=hint)
 
 
 def _finished(event: dict[str, Any]) -> Finished:
@@ -241,7 +215,8 @@ def _finished(event: dict[str, Any]) -> Finished:
     error, reason = event.get("error"), event["reason"]
     fault = None
     if error:
-        fault = _fault(str(error["kind"]), str(error["message"]))
+        kind, asked = str(error["kind"]), amount(error.get("retry_after"))
+        fault = BUILTIN.told(str(error["message"]), error_class=kind, retry_after=asked)
     elif reason == "interrupted":
         fault = EngineFault("crash", "the built-in agent was interrupted by a signal before it answered")
     text = event.get("text")

@@ -17,6 +17,7 @@ from pydantic import Field
 
 from skillup.engines.base import EngineDefaults, EngineFault, EngineSettings, Event, Invocation, Provider, TurnRequest
 from skillup.engines.claude_events import events_of, prompts_in
+from skillup.engines.faults import CLAUDE_CODE
 
 SCRIPTED_KEY = "sk-ant-loopback-not-a-secret"
 """The CLI wants a key before it sends anything; the loopback model accepts every key."""
@@ -149,12 +150,4 @@ class ClaudeCode(EngineDefaults):
 
     def explain(self, exit_code: int | None, signal: int | None, stdout: str, stderr: str) -> EngineFault:
         """Why a process that ended without a `result` event did so."""
-        last = stderr.strip().splitlines()[-1:] or ["it said nothing on stderr"]
-        if "is already in use" in stderr or "No conversation found" in stderr:
-            return EngineFault("session", f"Claude Code refused the session: {last[0]}")
-        if signal is not None:
-            return EngineFault("crash", f"Claude Code was ended by signal {signal} before it answered: {last[0]}")
-        if exit_code:
-            return EngineFault("crash", f"Claude Code exited with {exit_code} before it answered: {last[0]}")
-        said = "and printed no result event" if stdout.strip() else "and printed nothing"
-        return EngineFault("output", f"Claude Code exited with 0 {said}: {last[0]}")
+        return CLAUDE_CODE.ended(exit_code, signal, stdout, stderr)

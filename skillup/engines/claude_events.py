@@ -17,6 +17,7 @@ from skillup.engines.base import (
     Event,
     Failing,
     Finished,
+    LimitReached,
     Noted,
     Retrying,
     Returned,
@@ -27,27 +28,9 @@ from skillup.engines.base import (
     Working,
     inside_workspace,
 )
+from skillup.engines.faults import CLAUDE_CODE, amount
 from skillup.engines.lines import parse_object
-from skillup.errors import ErrorKind, kind_of_status
 from skillup.transcript import Usage
-
-_KINDS: dict[str, ErrorKind] = {
-    "authentication_failed": "auth",
-    "oauth_org_not_allowed": "auth",
-    "billing_error": "quota",
-    "rate_limit": "rate_limit",
-    "invalid_request": "request",
-    "model_not_found": "request",
-    "max_output_tokens": "request",
-}
-"""The CLI's own error classes that name a kind without doubt; the others are judged by the HTTP status."""
-
-_MESSAGES: dict[str, ErrorKind] = {
-    "timed out": "timeout",
-    "Failed to parse JSON": "output",
-    "No conversation found": "session",
-}
-"""What the CLI's own error messages say where it gives neither a class nor a status."""
 
 _TOOLS = {
     "Bash": "bash",
@@ -124,21 +107,6 @@ def events_of(line: bytes, workspace: Path) -> tuple[Event, ...]:
         raise ValueError(f"not an event of Claude Code: {type(error).__name__}: {error}") from error
 
 
-def _fault(error_class: str | None, status: int | None, message: str) -> EngineFault:
-    """The fault that the CLI's error class and the HTTP status describe; `message` is the CLI's own text."""
-    kind = _KINDS.get(error_class or "")
-    if kind is None and status is not None:
-        kind = kind_of_status(status)
-    if kind is None:
-        kind = next((known for words, known in _MESSAGES.items() if words in message), None)
-    hint = {
-        "auth": "check the credential that the profile passes",
-        "rate_limit": "run fewer trials at once, or later",
-        "request": "check the model's name and the size of the input",
-    }.get(kind or "", "")
-    return EngineFault(kind or "network", message, hint=hint)
-
-
 def _meaning(event: dict[str, Any], workspace: Path) -> tuple[Event, ...]:
     match event.get("type"):
         case "system":
@@ -149,6 +117,8 @@ def _meaning(event: dict[str, Any], workspace: Path) -> tuple[Event, ...]:
             return _user(event)
         case "result":
             return _result(event)
+        case "rate_limit_event":
+            return _account_limit(event["rate_limit_info"])
     return ()
 
 
@@ -169,7 +139,9 @@ def _system(event: dict[str, Any]) -> tuple[Event, ...]:
             return (SessionSeen(str(event["session_id"]), details),)
         case "api_retry":
             status = _status(event.get("error_status"))
-            fault = _fault(event.get("error"), status, f"the provider answered {status or 'nothing'}")
+            said = f"the provider answered {status or 'nothing'}"
+            asked = _asked(event.get("retry_delay_ms"))
+            fault = CLAUDE_CODE.told(said, error_class=event.get("error"), status=status, retry_after=asked)
             return (Retrying(fault, int(event.get("attempt", 0))),)
         case "status":
             return (Waiting(),)
@@ -180,6 +152,22 @@ def _system(event: dict[str, Any]) -> tuple[Event, ...]:
         case "compact_boundary":
             return (Noted("compacted", "the CLI compacted the conversation"),)
     return ()
+
+
+def _account_limit(told: dict[str, Any]) -> tuple[Event, ...]:
+    """What the CLI says of the limits of a subscription: reached, with the time at which that ends, or nearly so."""
+    status, resets_at, used = told.get("status"), amount(told.get("resetsAt")), amount(told.get("utilization"))
+    if status == "rejected" and resets_at is not None:
+        return (LimitReached(resets_at),)
+    if status == "allowed_warning" and used is not None:
+        return (Noted("usage_limit", f"{used:.0%} of the account's limit is used ({told.get('rateLimitType')})"),)
+    return ()
+
+
+def _asked(delay_ms: Any) -> float | None:
+    """The Retry-After behind the delay of a retry: whole seconds, while the CLI's own delays have a share of chance."""
+    delay = amount(delay_ms)
+    return delay / 1000 if delay and delay % 1000 == 0 else None
 
 
 def _task_ended(status: str, summary: str) -> tuple[Event, ...]:
@@ -195,7 +183,7 @@ def _assistant(event: dict[str, Any], workspace: Path) -> tuple[Event, ...]:
     blocks = [block for block in message.get("content") or () if isinstance(block, dict)]
     if event.get("error"):
         text = " ".join(str(block.get("text", "")) for block in blocks)
-        return (Failing(_fault(str(event["error"]), None, text)),)
+        return (Failing(CLAUDE_CODE.told(text, error_class=str(event["error"]))),)
     found: list[Event] = []
     if message.get("stop_reason") and message.get("model") != _SYNTHETIC:
         # A streamed message says why it stopped only in its partial events.
@@ -233,8 +221,8 @@ def _result(event: dict[str, Any]) -> tuple[Event, ...]:
     limit = {"error_max_turns": "steps", "error_max_budget_usd": "cost"}.get(subtype)
     fault = None
     if limit is None and (event.get("is_error") or subtype.startswith("error")):
-        fault = _fault(None, _status(event.get("api_error_status")), errors or str(text or subtype))
-        if subtype.startswith("error") and fault.kind == "network":
+        fault = CLAUDE_CODE.told(errors or str(text or subtype), status=_status(event.get("api_error_status")))
+        if subtype.startswith("error") and fault.kind == CLAUDE_CODE.otherwise:
             # Not the provider's: requests that fail end as `success` with `is_error`.
             fault = EngineFault("crash", f"Claude Code gave up: {fault.message}")
     denials = tuple(str(denial.get("tool_use_id", "")) for denial in event.get("permission_denials") or ())

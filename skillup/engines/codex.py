@@ -20,6 +20,7 @@ from pydantic import Field
 
 from skillup.engines.base import EngineDefaults, EngineFault, EngineSettings, Event, Invocation, Provider, TurnRequest
 from skillup.engines.codex_events import events_of, hidden_events, turns_in
+from skillup.engines.faults import CODEX
 
 SCRIPTED_MODEL = "gpt-5.5"
 """What a scripted model is called: the CLI offers its patch tool only to names that it knows."""
@@ -133,18 +134,7 @@ class Codex(EngineDefaults):
 
     def explain(self, exit_code: int | None, signal: int | None, stdout: str, stderr: str) -> EngineFault:
         """Why a process ended without a terminal event."""
-        said = [line for line in stderr.strip().splitlines() if line.strip()]
-        last = said[-1] if said else "it said nothing on stderr"
-        if any(words in stderr for words in ("no rollout found", "active writer", "thread not found")):
-            return EngineFault("session", f"Codex refused the session: {last}")
-        if "Missing environment variable" in stderr:
-            return EngineFault("auth", last)
-        if signal is not None:
-            return EngineFault("crash", f"Codex was ended by signal {signal} before it answered: {last}")
-        if exit_code:
-            return EngineFault("crash", f"Codex exited with {exit_code} before it answered: {last}")
-        said_so = "no terminal event" if stdout.strip() else "nothing"
-        return EngineFault("output", f"Codex exited with 0 and printed {said_so}: {last}")
+        return CODEX.ended(exit_code, signal, stdout, stderr)
 
 
 def _configuration(request: TurnRequest, settings: CodexSettings) -> list[tuple[str, str]]:

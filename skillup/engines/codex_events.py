@@ -2,9 +2,8 @@
 
 Measured on 0.169.0 (tests/engines/recordings/codex/).
 
-Terminal events are `turn.completed` and `turn.failed` alone; a top-level `error` may be a mere retry. Faults come as
-sentences without a class, so they are told from the CLI's own words and the HTTP status in them. Usage counts the whole
-thread.
+Terminal events are `turn.completed` and `turn.failed` alone; a top-level `error` may be a mere retry. Usage counts the
+whole thread.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from typing import Any
 
 from skillup.engines.base import (
     Called,
-    EngineFault,
     Event,
     Failing,
     Finished,
@@ -31,13 +29,12 @@ from skillup.engines.base import (
     Working,
     inside_workspace,
 )
+from skillup.engines.faults import CODEX
 from skillup.engines.lines import parse_object
-from skillup.errors import ErrorKind, kind_of_status
 from skillup.transcript import CallStatus, Usage
 
 _RETRY = re.compile(r"Reconnecting\.\.\.(?: (\d+)/\d+)?(?: \((.*)\))?", re.DOTALL)
 _SKILL = re.compile(r"<skill>\n<name>([^<\n]+)</name>\n<path>([^<\n]+)</path>\n")
-_STATUS = re.compile(r"(?:unexpected|last) status:? (\d{3})")
 
 
 def events_of(line: bytes, workspace: Path) -> tuple[Event, ...]:
@@ -65,7 +62,7 @@ def _meaning(event: dict[str, Any], workspace: Path) -> tuple[Event, ...]:
             return (Finished(text=None, usage=_usage(event.get("usage") or {})),)
         case "turn.failed":
             message = str((event.get("error") or {}).get("message", "the turn failed"))
-            return (Finished(text=None, usage=Usage(), fault=_fault(message)),)
+            return (Finished(text=None, usage=Usage(), fault=CODEX.told(message)),)
     return ()
 
 
@@ -139,27 +136,8 @@ def _error(message: str) -> tuple[Event, ...]:
     """A top-level `error`: a retry where it says so, else the reason of the `turn.failed` that follows."""
     retry = _RETRY.match(message)
     if retry:
-        return (Retrying(_fault(retry.group(2) or message), int(retry.group(1) or 0)),)
-    return (Failing(_fault(message)),)
-
-
-def _fault(message: str) -> EngineFault:
-    """The fault that the CLI's own words describe; it gives no structured class."""
-    status = _STATUS.search(message)
-    if status:
-        return EngineFault(kind_of_status(int(status.group(1))), message)
-    kinds: tuple[tuple[str, ErrorKind], ...] = (
-        ("Quota exceeded", "quota"),
-        ("usage limit", "quota"),
-        ("high demand", "overloaded"),
-        ("at capacity", "overloaded"),
-        ("Missing environment variable", "auth"),
-        ("idle timeout", "timeout"),
-        ("context window", "request"),
-        ("does not exist", "request"),
-        ('"error"', "request"),  # the raw body of a refused request
-    )
-    return EngineFault(next((kind for words, kind in kinds if words in message), "network"), message)
+        return (Retrying(CODEX.told(retry.group(2) or message), int(retry.group(1) or 0)),)
+    return (Failing(CODEX.told(message)),)
 
 
 def _item(item: dict[str, Any], workspace: Path, *, done: bool) -> tuple[Event, ...]:

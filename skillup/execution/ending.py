@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
+from datetime import UTC, datetime
 from typing import Literal
 
-from skillup.engines.base import Session
+from skillup.engines.base import EngineFault, Session
 from skillup.errors import TrialError
 from skillup.execution.turn import Limit, TurnOutcome
 from skillup.results import Ending
@@ -47,8 +49,7 @@ def after_limit(
             reason=said,
         )
     if outcome.fault is not None:
-        message = f"{said}; the CLI was retrying: {outcome.fault.message}"
-        return TrialError(outcome.fault.kind, message, turn=number, hint=outcome.fault.hint, tail=outcome.tail)
+        return _provider_error(outcome.fault, f"{said}; the CLI was retrying: ", outcome, number)
     if outcome.at_work:
         return TrialError("timeout", said, turn=number, tail=outcome.tail)
     if not outcome.shows_progress:
@@ -62,15 +63,7 @@ def after_limit(
 def problem_of(outcome: TurnOutcome, session: Session, number: int) -> TrialError | None:
     """The fault that makes the trial impossible, if there is one: the CLI's own, or a session that is not ours."""
     if outcome.limit is None and outcome.fault is not None:
-        fault = outcome.fault
-        return TrialError(
-            fault.kind,
-            fault.message,
-            turn=number,
-            hint=fault.hint,
-            tail=outcome.tail,
-            retry_after=fault.retry_after,
-        )
+        return _provider_error(outcome.fault, "", outcome, number)
     if outcome.strangers:
         return TrialError(
             "session",
@@ -81,3 +74,21 @@ def problem_of(outcome: TurnOutcome, session: Session, number: int) -> TrialErro
     if not outcome.stream.session_ids and outcome.limit is None:
         return TrialError("session", f"turn {number} named no session, so it cannot be told whose it was", turn=number)
     return None
+
+
+def _provider_error(fault: EngineFault, said: str, outcome: TurnOutcome, number: int) -> TrialError:
+    """The fault as the trial's own, with when to come back where the provider told it."""
+    now = time.time()
+    wait = fault.retry_after if fault.resets_at is None else max(0.0, fault.resets_at - now)
+    asked = ""
+    if fault.resets_at is not None:
+        asked = f"; the limit ends at {_clock(fault.resets_at)}"
+    elif wait:
+        asked = f"; it asks to wait {wait:g} s" + (f", until {_clock(now + wait)}" if wait >= 60 else "")
+    message = f"{said}{fault.message}{asked}"
+    return TrialError(fault.kind, message, turn=number, hint=fault.hint, tail=outcome.tail, retry_after=wait)
+
+
+def _clock(seconds: float) -> str:
+    """A time as messages show it."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M UTC")

@@ -11,6 +11,7 @@ from skillup.engines.base import (
     Event,
     Failing,
     Finished,
+    LimitReached,
     Noted,
     Retrying,
     Returned,
@@ -19,6 +20,7 @@ from skillup.engines.base import (
     Thought,
     Working,
 )
+from skillup.engines.faults import surer, with_reset
 from skillup.results import StreamDamage
 from skillup.transcript import CallStatus, Message, Role, ToolCall, ToolResult
 
@@ -78,6 +80,8 @@ class TurnStream:
     _last_work: float | None = None
     _trouble: EngineFault | None = None
     _failing: EngineFault | None = None
+    _retried: EngineFault | None = None
+    _resets_at: float | None = None
     _trouble_since: float | None = None
     _retries: Counter[str] = field(default_factory=Counter)
     _notes: list[str] = field(default_factory=list)
@@ -97,9 +101,11 @@ class TurnStream:
                 self.details = event.details or self.details
             case Retrying():
                 self._retries[event.fault.kind] += 1
-                self._trouble = event.fault
+                self._trouble = self._retried = event.fault
             case Failing():
                 self._trouble = self._failing = event.fault
+            case LimitReached():
+                self._resets_at = event.resets_at
             case Noted():
                 self._note(event)
             case Finished():
@@ -205,19 +211,25 @@ class TurnStream:
 
     @property
     def fault(self) -> EngineFault | None:
-        """Why the turn failed, as the CLI says. Its error event names the kind better than its final one."""
+        """Why the turn failed, as the CLI says in its final word and in the error event before it."""
         if self.finished is None:
             return None
-        if self.finished.fault is None:
+        fault = self._failing if self._ends_well_without_an_answer else self.finished.fault
+        if fault is None:
             return _ANSWER_LOST if self._lost_since_said and not self.finished.text else None
-        if self._failing is not None and self.finished.fault.kind == "network":
-            return self._failing
-        return self.finished.fault
+        return with_reset(surer(fault, self._failing), self._retried, self._resets_at)
+
+    @property
+    def _ends_well_without_an_answer(self) -> bool:
+        """Whether the CLI says that all is well although a request had failed for good, and nothing came after that."""
+        if self.finished is None or self.finished.fault is not None or self._failing is None:
+            return False
+        return self.finished.text in (None, "", self._failing.message)
 
     @property
     def trouble(self) -> EngineFault | None:
         """The last fault that was followed by no sign of work."""
-        return self._trouble
+        return self._trouble and with_reset(self._trouble, self._retried, self._resets_at)
 
     def in_trouble_for(self, now: float) -> float:
         """Seconds since the first fault that was followed by no sign of work; 0 when there is none."""
@@ -231,9 +243,8 @@ class TurnStream:
     @property
     def answer(self) -> str | None:
         """The agent's answer: the CLI's final word, or the last text where that is empty (some CLIs lose it)."""
-        if self.finished is not None and self.finished.text:
-            return self.finished.text
-        return self._last_said if self._last_said is not None else (self.finished.text if self.finished else None)
+        final = None if self.finished is None or self._ends_well_without_an_answer else self.finished.text
+        return final or (final if self._last_said is None else self._last_said)
 
     def at_work(self, now: float, window: float) -> bool:
         """Whether the agent was working: a tool ran, or it showed a sign of work in the last `window` seconds."""

@@ -78,6 +78,7 @@ def test_a_status_has_one_kind_and_is_tried_again_only_where_that_can_help(
         "delay_ms": 200,
         "status": status,
         "error": retry,
+        "retry_after": None,
     }
     assert finished.of("retry") == ([shown] if retry else [])
 
@@ -126,7 +127,13 @@ def test_a_retry_after_of_hours_is_cut_to_thirty_seconds(tmp_path: Path) -> None
             time.sleep(0.01)
         running.process.terminate()
         finished = running.finish()
-    assert finished.of("retry")[0]["delay_ms"] == 30_000
+    assert (finished.of("retry")[0]["delay_ms"], finished.of("retry")[0]["retry_after"]) == (30_000, 7200)
+
+
+def test_what_the_provider_asked_for_is_told_with_the_end(tmp_path: Path) -> None:
+    with agent_with(tmp_path, lambda _: refuse(429, retry_after="7200")) as (agent, _):
+        finished = agent.turn("hi", "--max-retries", "0")
+    assert finished.end["error"]["retry_after"] == 7200
 
 
 @pytest.mark.parametrize("events_sent", [0, 1, 4, 5, 7])

@@ -8,6 +8,7 @@ from skillup.engines.base import (
     Event,
     Failing,
     Finished,
+    LimitReached,
     Noted,
     Retrying,
     Returned,
@@ -110,9 +111,33 @@ class TestFaults:
     def test_a_good_final_word_outranks_what_went_wrong_before(self) -> None:
         assert told(Retrying(OVERLOADED, 1), Failing(NETWORK), ended("done")).fault is None
 
-    def test_the_error_event_names_the_kind_better_than_a_final_word_that_only_says_network(self) -> None:
-        auth = EngineFault("auth", "401")
-        assert told(Failing(auth), ended(None, fault=NETWORK)).fault == auth
+    def test_the_error_event_counts_where_the_final_word_is_less_sure_of_the_kind(self) -> None:
+        auth, perhaps = EngineFault("auth", "401"), EngineFault("network", "nobody knows", doubt=3)
+        assert told(Failing(auth), ended(None, fault=perhaps)).fault == auth
+        assert told(Failing(perhaps), ended(None, fault=auth)).fault == auth
+        assert told(Failing(auth), ended(None, fault=NETWORK)).fault == NETWORK
+
+    def test_a_failure_that_the_cli_calls_a_good_end_is_one(self) -> None:
+        """Nothing was said or done after the error, and the final word is only its text."""
+        for text in ("API Error", "", None):
+            stream = told(Failing(EngineFault("rate_limit", "API Error")), ended(text))
+            assert (stream.fault, stream.answer) == (EngineFault("rate_limit", "API Error"), None)
+        assert told(Failing(NETWORK), Said("recovered"), ended("")).fault is None
+        assert told(Said("rate limit"), ended("rate limit")).fault is None
+
+    def test_the_pause_that_the_last_retry_was_asked_for_belongs_to_the_fault(self) -> None:
+        limited, asked = EngineFault("rate_limit", "429"), EngineFault("rate_limit", "429", retry_after=7.0)
+        assert told(Retrying(asked, 1), ended(None, fault=limited)).fault == asked
+        assert told(Retrying(asked, 1), ended(None, fault=NETWORK)).fault == NETWORK
+        assert told(Retrying(asked, 1), Failing(limited)).trouble == asked
+
+    def test_the_end_of_a_limit_of_the_account_belongs_to_a_rate_limit_and_to_nothing_else(self) -> None:
+        limited = EngineFault("rate_limit", "429")
+        fault = told(LimitReached(1_800_000_000.0), ended(None, fault=limited)).fault
+        assert fault is not None
+        assert fault.resets_at == 1_800_000_000.0
+        assert told(LimitReached(1_800_000_000.0), ended(None, fault=NETWORK)).fault == NETWORK
+        assert told(LimitReached(1_800_000_000.0), ended("done")).fault is None
 
     def test_trouble_is_a_fault_that_no_sign_of_work_followed(self) -> None:
         assert told(Retrying(OVERLOADED, 1)).trouble == OVERLOADED
