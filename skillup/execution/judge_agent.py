@@ -30,6 +30,7 @@ from skillup.judging.asking import Opened
 from skillup.judging.folder import SavedFolder
 from skillup.masking import Masker
 from skillup.modelclient.client import ModelClient, ModelRef, Question, Reply
+from skillup.spec.agent import Limits
 from skillup.spec.criteria import JudgeSkill
 from skillup.spec.judge import Judge
 from skillup.transcript import Usage
@@ -147,6 +148,8 @@ class _AgentJudge:
                 variables=child_variables(self.services.host, self.root, given),
                 limit=limit,
                 environment=OnHost(),
+                limits=Limits(),
+                route=None,
                 nursery=self.services.nursery,
                 cancelled=self.services.cancelled,
             )
