@@ -7,20 +7,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from skillup.execution.store import read_model
 from skillup.execution.task import TrialTask
-from skillup.results import Ending, Status
+from skillup.results import Ending, Status, TrialResult
 
 _WAKE_SECONDS = 0.2
 """How long a thread waits at a time for a trial to end, before it looks whether the run was stopped."""
 
 
 class Queue:
-    """The trials that have not begun. May be used from any thread."""
+    """The trials that have not begun. May be used from any thread.
+
+    Of a trial that is not among them what the run directory holds counts: it ended before, or was never run.
+    """
 
     def __init__(self, tasks: Sequence[TrialTask]) -> None:
         self._open = dict(enumerate(tasks))
-        self._ended: dict[Path, Status] = {}
-        self._planned = {task.folder for task in tasks}
+        planned = {task.folder for task in tasks}
+        earlier = {place for task in tasks for place in task.after} - planned
+        self._ended = {place: status for place in earlier if (status := _saved(place)) is not None}
+        self._settled = earlier
         self._changed = threading.Condition()
 
     def take(self, stopped: threading.Event) -> tuple[int, TrialTask] | None:
@@ -28,7 +34,7 @@ class Queue:
         with self._changed:
             while self._open and not stopped.is_set():
                 for number, task in self._open.items():
-                    if all(place in self._ended for place in task.after if place in self._planned):
+                    if all(place in self._ended or place in self._settled for place in task.after):
                         del self._open[number]
                         return number, withheld(task, self._ended)
                 self._changed.wait(_WAKE_SECONDS)
@@ -39,6 +45,12 @@ class Queue:
         with self._changed:
             self._ended[task.folder] = status
             self._changed.notify_all()
+
+
+def _saved(trial: Path) -> Status | None:
+    """How a trial ended that was not run now; None when it did not end."""
+    path = trial / "result.json"
+    return read_model(path, TrialResult).status if path.is_file() else None
 
 
 def withheld(task: TrialTask, ended: Mapping[Path, Status]) -> TrialTask:

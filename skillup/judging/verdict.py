@@ -25,7 +25,7 @@ _HINTS = {
 
 _HINTS_BY_ROLE = {
     "criterion": _ASK_AGAIN,
-    "score": _ASK_AGAIN,
+    "score": f"{_ASK_AGAIN}; what a program printed is in `programs` of record.json, it runs once",
     "evaluator": "`skillup judge RUN --ask missing` runs the evaluator again; no agent is started",
     "script": _RUN_AGAIN,
 }

@@ -13,7 +13,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from skillup.errors import Fault, InputError
-from skillup.loading.agentv import Translated
+from skillup.loading.agentv_document import Translated
 from skillup.loading.document import Document, KeyPath
 from skillup.loading.faults import faults_from_validation
 from skillup.loading.jsonfile import read_json

@@ -5,13 +5,12 @@ What AgentV's design says is what happens here, also where its implementation di
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import ValidationError
 
 from skillup.errors import Fault, InputError
+from skillup.loading.agentv_document import Translated, misplaced
 from skillup.loading.agentv_graders import Place, Translation
 from skillup.loading.agentv_input import opening
 from skillup.loading.agentv_rules import UntranslatableError
@@ -27,35 +26,6 @@ from skillup.spec.judge import Judge
 from skillup.spec.scoring import Part, Scoring
 from skillup.spec.turn import Input, Turn
 
-_OF_CONVERSATIONS = ("aggregation", "on_turn_failure", "window_size")
-"""Keys of a test that say something only with `mode: conversation`."""
-
-
-@dataclass(frozen=True)
-class Translated(Document):
-    """A test as a document of the native format: faults of its case are shown where AgentV's file says it."""
-
-    places: Mapping[KeyPath, KeyPath]
-
-    def fault(self, path: KeyPath, message: str, *, hint: str = "", on_key: bool = False) -> Fault:
-        """A fault at the key of the file that the native key was made of."""
-        return super().fault(self._source(path), message, hint=hint, on_key=on_key)
-
-    def note(self, path: KeyPath, message: str) -> str:
-        """A warning at the key of the file that the native key was made of."""
-        return super().note(self._source(path), message)
-
-    def _source(self, path: KeyPath) -> KeyPath:
-        end = next(end for end in range(len(path), -1, -1) if path[:end] in self.places)
-        source = self.places[path[:end]]
-        whole = (*source, *path[end:])
-        return whole if whole in self.marks else source
-
-
-def is_agentv(document: Document) -> bool:
-    """Whether a file is one of AgentV's: no file of the native format has `tests`."""
-    return isinstance(document.data, dict) and "tests" in document.data and "cases" not in document.data
-
 
 def tests_of(document: Document, folder: str, suite: References) -> list[tuple[Case, Document]]:
     """The tests of a file as cases, each with a document that leads its faults back to the file.
@@ -65,7 +35,7 @@ def tests_of(document: Document, folder: str, suite: References) -> list[tuple[C
     Raises:
         InputError: with all faults of the file.
     """
-    faults = list(_misplaced(document))
+    faults = list(misplaced(document))
     written = None
     try:
         written = AgentVFile.model_validate(document.data)
@@ -78,34 +48,6 @@ def tests_of(document: Document, folder: str, suite: References) -> list[tuple[C
     if faults:
         raise InputError(sorted(set(faults)))
     return cases
-
-
-def _misplaced(document: Document) -> Iterator[Fault]:
-    """Keys of tests that contradict each other, also where another key is faulty."""
-    tests = document.data["tests"]
-    for index, test in enumerate(tests if isinstance(tests, list) else ()):
-        if not isinstance(test, dict):
-            continue
-        at: KeyPath = ("tests", index)
-        if "mode" not in test:
-            hint = "write `mode: conversation`"
-            if "turns" in test:
-                yield document.fault((*at, "turns"), "`turns` needs `mode: conversation`", hint=hint, on_key=True)
-            else:
-                message = "a test without `mode: conversation` is not read here"
-                yield document.fault(at, message, hint="write it with `turns`: a prompt is a conversation of one turn")
-            for key in (key for key in _OF_CONVERSATIONS if key in test):
-                yield document.fault((*at, key), f"`{key}` needs `mode: conversation`", hint=hint, on_key=True)
-        elif not test.get("turns"):
-            place = (*at, "turns") if "turns" in test else (*at, "mode")
-            yield document.fault(place, "a conversation needs `turns`", hint="write at least one, with its `input`")
-        if "turns" in test and test.get("expected_output") is not None:
-            yield document.fault(
-                (*at, "expected_output"),
-                "with `turns` there is no one reply that this could be",
-                hint="write it below the turn whose reply it is",
-                on_key=True,
-            )
 
 
 class _Test:

@@ -12,7 +12,8 @@ from pydantic import ValidationError
 
 from skillup.errors import Fault, InputError
 from skillup.loading.adk import eval_cases_of, is_eval_set
-from skillup.loading.agentv import is_agentv, tests_of
+from skillup.loading.agentv import tests_of
+from skillup.loading.agentv_document import is_agentv
 from skillup.loading.attachments import with_attachments
 from skillup.loading.checks import Fixtures, case_faults, case_warnings, judge_faults, placed_judges, skill_faults
 from skillup.loading.datasets import is_dataset, tasks_of

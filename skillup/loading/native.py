@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from skillup.errors import Fault, InputError
 from skillup.loading.agents import suite_agents
-from skillup.loading.agentv import is_agentv
+from skillup.loading.agentv_document import is_agentv
 from skillup.loading.cases import CaseLoader, WrittenSuite, required_engines
 from skillup.loading.checks import suite_warnings
 from skillup.loading.dependencies import needed

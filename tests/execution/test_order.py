@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 
 import pytest
 
+from skillup.environments.process import Nursery
+from skillup.execution.order import Queue
+from skillup.execution.plan import Choices, make_plan
+from skillup.loading.native import load_suites
 from tests.support import Finished, Project
 
 PASSES = "input: {prompt: hi}\nexpect: {must_contain: [hello]}\nscript: [{say: hello}]\n"
@@ -148,3 +154,22 @@ def test_a_fault_in_an_agentv_dependency_is_told_at_its_place(project: Project) 
     project.write("t.yaml", (AGENTV % "skip").replace("depends_on: [first]", "depends_on: [frist]"))
     done = project.call("validate", "t.yaml")
     assert 't.yaml:4:18: tests[0].depends_on[0]: the suite has no case "frist" (did you mean "first"?)' in done.stderr
+
+
+def test_a_trial_that_ended_before_counts_as_it_ended_then(project: Project) -> None:
+    """The rest of a run knows of the trials that it need not run again what is saved of them."""
+    cases = {"good": PASSES, "bad": FAILS, "never": PASSES}
+    cases |= {f"after-{name}": f"{PASSES}depends_on: [{name}]\n" for name in tuple(cases)}
+    done = run(project, "--include-case-name", "good", "--include-case-name", "bad", **cases)
+    with Nursery() as nursery:
+        plan = make_plan(load_suites([project.root / "cases"]), Choices(agents=("demo",)), dict(os.environ), nursery)
+    rest = [task for task in plan.below(done.directory) if task.case.depends_on]
+    waiting, found = Queue(rest), {}
+    while (taken := waiting.take(threading.Event())) is not None:
+        found[taken[1].case.id] = taken[1].withheld
+    assert found["after-good"] is None
+    reasons = {name: ending.reason for name, ending in found.items() if ending}
+    assert reasons == {
+        "after-bad": "the case depends on others, and bad is FAIL",
+        "after-never": "the case depends on others, and never was not run",
+    }
