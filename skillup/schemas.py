@@ -111,7 +111,9 @@ _SHORT_FORMS: Mapping[str, Schema] = MappingProxyType(
 _ONE_OR_MORE = frozenset({"name", "names", "ignore", "must_match", "must_not_match"})
 """Lists of texts that may be one text."""
 
-_ZERO_IS_NONE = frozenset({"timeout_seconds", "turn_seconds", "max_turns", "max_steps"})
+_ZERO_IS_NONE = frozenset(
+    {"timeout_seconds", "turn_seconds", "max_seconds", "max_turns", "max_steps", "max_cost_usd", "max_tokens"}
+)
 """Limits that say nothing when they are 0."""
 
 _KEYWORDS = (("gt", "exclusiveMinimum"), ("ge", "minimum"), ("lt", "exclusiveMaximum"), ("le", "maximum"))

@@ -65,6 +65,7 @@ class Surroundings:
 
     Attributes:
         max_steps: replies of the model that a turn may take.
+        max_cost_usd: money that the turn may cost; an engine that cannot bound itself passes over it.
         history: the file of what was said before the first turn, as `Engine.history` wrote it.
         system: the case's system message; like every option, the CLI is told it again in each turn.
         system_file: the file that holds it.
@@ -72,6 +73,7 @@ class Surroundings:
     """
 
     max_steps: int | None = None
+    max_cost_usd: float | None = None
     history: Path | None = None
     system: str | None = None
     system_file: Path | None = None
@@ -269,6 +271,10 @@ class Engine(Protocol):
         """Whether the stream tells a reply that is being written from one that never comes."""
 
     @property
+    def reports_cost(self) -> bool:
+        """Whether it says after each turn what that cost; without it no limit in money can be held to."""
+
+    @property
     def hidden_tools(self) -> frozenset[str]:
         """Canonical tools whose calls the stream cannot show, so that a rule on them cannot be judged."""
 
@@ -356,8 +362,9 @@ class Engine(Protocol):
 
 
 class EngineDefaults:
-    """What most engines need not say: sessions that resume, a CLI that gives up by itself, a telling stream."""
+    """What most engines need not say: sessions that resume, a CLI that gives up by itself, no prices."""
 
+    reports_cost = False
     host_policy: tuple[str, ...] = ()
     home_variable: str | None = None
     home_needs_lock = True

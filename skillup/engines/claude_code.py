@@ -53,7 +53,8 @@ class ClaudeCode(EngineDefaults):
     home_variable = "CLAUDE_CONFIG_DIR"
     login_files = (".credentials.json",)
     skills_folder = ".claude/skills"
-    supports = frozenset({"input.system"})
+    supports = frozenset({"input.system", "constraints.max_steps"})
+    reports_cost = True
 
     def provider(self, settings: EngineSettings) -> Provider:
         """The model API that it speaks."""
@@ -96,6 +97,10 @@ class ClaudeCode(EngineDefaults):
         appended = [text for text in (settings.append_system_prompt, request.around.system) if text]
         if appended:
             argv += ["--append-system-prompt", "\n\n".join(appended)]
+        if request.around.max_steps is not None:
+            argv += ["--max-turns", str(request.around.max_steps)]
+        if request.around.max_cost_usd is not None:
+            argv += ["--max-budget-usd", f"{request.around.max_cost_usd:.4f}"]
         if settings.tools is not None:
             argv += ["--tools", ",".join(settings.tools)]
         if settings.effort:

@@ -95,6 +95,7 @@ def _agent(name: str, at: Fault, suite: Suite, model: str | None, host: Mapping[
     if loaded.profile.login == "copy" and loaded.document is not None and not engine.login_files:
         message, hint = f"{engine.name} keeps no login that could be copied", "pass a key by `env`"
         raise InputError([loaded.document.fault(("login",), message, hint=hint)])
+    _refuse_limits(engine, loaded)
     settings = _settings(engine, loaded)
     shared_home = _shared_home(engine, loaded, host)
     provider = engine.provider(engine.settings.model_validate(settings))
@@ -157,6 +158,24 @@ def _shared_home(engine: Engine, loaded: LoadedProfile, host: Mapping[str, str])
         hint = f"make {home}, or name another; it plays the user's home: the CLI uses {engine.home_folder} in it"
         raise InputError([loaded.document.fault(("home",), message, hint=hint)])
     return Path(os.path.realpath(home)) / engine.home_folder
+
+
+def _refuse_limits(engine: Engine, loaded: LoadedProfile) -> None:
+    """Limits of a profile that its engine cannot hold to.
+
+    Raises:
+        InputError: there are such.
+    """
+    limits, document = loaded.profile.limits, loaded.document
+    faults = []
+    if document is not None and limits.max_cost_usd is not None and not engine.reports_cost:
+        message = f"{engine.name} does not say what a turn costs, so this cannot be held to"
+        faults.append(document.fault(("limits", "max_cost_usd"), message, hint="limit the tokens instead: max_tokens"))
+    if document is not None and limits.max_steps is not None and "constraints.max_steps" not in engine.supports:
+        message = f"{engine.name} cannot be told how many steps a turn may take"
+        faults.append(document.fault(("limits", "max_steps"), message, hint="limit the time or the tokens instead"))
+    if faults:
+        raise InputError(faults)
 
 
 def _settings(engine: Engine, loaded: LoadedProfile) -> dict[str, object]:

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import time
 from datetime import UTC, datetime
-from typing import Literal
 
 from skillup.engines.base import EngineFault, Session
 from skillup.errors import TrialError
 from skillup.execution.turn import Limit, TurnOutcome
-from skillup.results import Ending
+from skillup.results import Ending, TurnStatus
 from skillup.spec.agent import Agent
-from skillup.spec.case import Turn
+from skillup.spec.case import Case, Turn
 
 MIN_SECONDS = 0.001
 """A case that has used up its time still starts its turn with a limit: the limit then says so."""
 
 
-def next_limit(number: int, turn: Turn, agent: Agent, seconds_left: float) -> Limit:
+def next_limit(number: int, turn: Turn, agent: Agent, seconds_left: float, case_key: str) -> Limit:
     """The limit that holds for a turn: its own, else the agent's; the rest of the case's time where that is less."""
     left = max(seconds_left, MIN_SECONDS)
     amount = f"{left:g} s" if number == 1 else f"the last {left:.1f} s of it"
-    case = Limit(left, "case_seconds", amount, "constraints.timeout_seconds")
+    case = Limit(left, "case_seconds", amount, case_key)
     if turn.timeout_seconds is not None:
         seconds, key = turn.timeout_seconds, f"input.turns[{number - 1}].timeout_seconds"
     elif agent.limits.turn_seconds is not None:
@@ -32,13 +31,12 @@ def next_limit(number: int, turn: Turn, agent: Agent, seconds_left: float) -> Li
     return min(own, case, key=lambda limit: limit.seconds)
 
 
-def after_limit(
-    outcome: TurnOutcome, limit: Limit, number: int, on_limit: Literal["fail", "judge", "error"] | None
-) -> Ending | TrialError:
+def after_limit(outcome: TurnOutcome, limit: Limit, number: int, case: Case) -> Ending | TrialError:
     """What reaching a limit means: the agent's doing where it was at work, else a fault of the provider.
 
     `on_limit` of the case decides otherwise.
     """
+    on_limit = case.constraints.on_limit
     said = f"turn {number} reached {limit.name} ({limit.amount}); {limit.key} raises it"
     if on_limit in ("fail", "judge") or (on_limit is None and outcome.at_work):
         return Ending(
@@ -58,6 +56,13 @@ def after_limit(
     silent = outcome.silent or "the model was silent, or the CLI had stalled"
     message = f"{said}; the agent showed no sign of work: {silent}"
     return TrialError("timeout", message, turn=number, hint="is the provider slow or unreachable?", tail=outcome.tail)
+
+
+def cut_status(outcome: TurnOutcome) -> TurnStatus:
+    """What a limit makes of a turn; one that came to its end and took too much did come to its end."""
+    if outcome.limit is None:
+        return "completed"
+    return "timed_out" if outcome.limit.name.endswith("_seconds") else "limit"
 
 
 def problem_of(outcome: TurnOutcome, session: Session, number: int) -> TrialError | None:

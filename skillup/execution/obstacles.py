@@ -116,6 +116,11 @@ def skill_obstacle(suite: Suite, agent: Agent) -> Failure | None:
     return _obstacle("setup", message, hint)
 
 
+def _priced() -> str:
+    """The engines that say what a turn costs."""
+    return " or ".join(name for name, engine in ENGINES.items() if engine.reports_cost)
+
+
 def resumes(engine: Engine, agent: Agent) -> bool:
     """Whether this agent can hold a conversation of several turns in one session."""
     return engine.resumes(settings_of(agent))
@@ -141,6 +146,11 @@ def case_obstacle(case: Case, agent: Agent, engine: Engine, fallback: Fallback |
         able = ", ".join(name for name, other in ENGINES.items() if other.supports >= set(unsupported))
         message = f"{engine.name} cannot do what {' and '.join(unsupported)} of {case.id} asks for"
         return _obstacle("setup", message, f"run the case on {able}, or give the agent real tools and turns instead")
+    if case.money_limits and not engine.reports_cost:
+        message = (
+            f"{engine.name} does not say what a turn costs, so {case.money_limits[0]} of {case.id} cannot be held to"
+        )
+        return _obstacle("setup", message, f"limit the tokens instead (`max_tokens`), or run the case on {_priced()}")
     for names in (names for rule in (*case.success_rules, *case.graded_rules) for names in rule.needed_calls):
         if set(names) <= engine.hidden_tools:
             tools = ", ".join(names)

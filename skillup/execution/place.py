@@ -165,7 +165,7 @@ def _open_surroundings(task: TrialTask, services: Services, engine: Engine, root
     if case.input.system is not None:
         system = root.scratch / "system.txt"
         system.write_text(case.input.system, encoding="utf-8")
-    around = Surroundings(case.constraints.max_steps, history, case.input.system, system)
+    around = Surroundings(history=history, system=case.input.system, system_file=system)
     if not case.mock_tools:
         yield around
         return

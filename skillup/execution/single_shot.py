@@ -32,8 +32,9 @@ def _needs(case: Case) -> Iterator[str]:
                 yield f"{{{{{name}}}}} in turn {number}"
         if turn.slash_command:
             yield f"the slash command of turn {number}"
-        if turn.timeout_seconds is not None:
-            yield f"timeout_seconds of turn {number}"
+        for key in ("timeout_seconds", "max_cost_usd", "max_tokens"):
+            if getattr(turn, key) is not None:
+                yield f"{key} of turn {number}"
     yield from _judged_turns(case)
 
 

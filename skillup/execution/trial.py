@@ -24,7 +24,7 @@ from skillup.environments.workspace import check_workspace
 from skillup.errors import TrialError
 from skillup.execution.commands import run_commands
 from skillup.execution.criteria import CriteriaStep
-from skillup.execution.ending import after_limit, next_limit, problem_of
+from skillup.execution.ending import after_limit, cut_status, next_limit, problem_of
 from skillup.execution.grading import grade, grade_unjudged
 from skillup.execution.place import Place, open_place
 from skillup.execution.programs import run_programs
@@ -32,16 +32,17 @@ from skillup.execution.record import Talk, record_trial, record_turn, traffic_of
 from skillup.execution.scripts import run_scripts
 from skillup.execution.sessions import home_of_its_own, mixed_up, with_session_file
 from skillup.execution.setup import secrets_of
+from skillup.execution.spending import allowances, bounded, case_limit, overspent, step_limit
 from skillup.execution.store import TrialFolder
 from skillup.execution.task import Progress, Services, TrialTask
-from skillup.execution.turn import TurnFiles, TurnOutcome, run_turn
+from skillup.execution.turn import Limit, TurnFiles, TurnOutcome, run_turn
 from skillup.execution.turn_scores import after_turn
 from skillup.execution.variables import captured, message_of
 from skillup.judging.gates import ask
 from skillup.judging.records import turn_record
 from skillup.masking import Masker
 from skillup.results import Ending, Failure, GateRecord, TrialResult, TurnRecord
-from skillup.spec.case import DEFAULT_CASE_SECONDS, Case, Turn
+from skillup.spec.case import Case, Turn
 from skillup.transcript import Usage
 
 COMPLETED = Ending(how="completed")
@@ -95,6 +96,7 @@ class State:
     seconds_left: float
     counted: Usage
     waited: float = 0.0
+    used: tuple[Usage, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -118,7 +120,7 @@ def _talk(task: TrialTask, services: Services, folder: TrialFolder, stack: ExitS
     clock = time.monotonic()
     place = open_place(task, services, folder, stack)
     session = Session(str(uuid.uuid4()) if place.engine.assigns_session_id else None)
-    seconds = task.case.constraints.timeout_seconds or DEFAULT_CASE_SECONDS
+    seconds, _ = case_limit(task.case, task.agent)
     state = State(session, dict(task.case.vars), place.before, seconds, Usage())
     setup_seconds = time.monotonic() - clock
     turns, ending, failures, waited = _converse(place, state)
@@ -170,12 +172,15 @@ def _play(place: Place, number: int, turn: Turn, state: State) -> Step:
     """One turn in the contract's order; it is on disk when this returns."""
     files = TurnFiles(*(place.root.scratch / f"{number}.{name}" for name in ("in", "out", "err")))
     seen = len(place.route.requests) if place.route else 0
+    case, agent = place.task.case, place.task.agent
     try:
         check_workspace(place.root.workspace)
         content = message_of(turn, state.values)
-        limit = next_limit(number, turn, place.task.agent, state.seconds_left)
+        limit = next_limit(number, turn, agent, state.seconds_left, case_limit(case, agent)[1])
         request = place.request(content, state.session, slash_command=turn.slash_command)
-        with home_of_its_own(place.task.agent, place.engine, place.services) as waited:
+        held = tuple(allowances(number, turn, case, agent))
+        request, bounds = bounded(request, held, step_limit(case, agent), state.used)
+        with home_of_its_own(agent, place.engine, place.services) as waited:
             outcome = run_turn(
                 place.engine,
                 request,
@@ -184,7 +189,8 @@ def _play(place: Place, number: int, turn: Turn, state: State) -> Step:
                 variables=place.variables,
                 limit=limit,
                 environment=place.environment,
-                limits=place.task.agent.limits,
+                limits=agent.limits,
+                bounds=bounds,
                 route=place.route,
                 nursery=place.services.nursery,
                 cancelled=place.services.cancelled,
@@ -212,7 +218,7 @@ def _play(place: Place, number: int, turn: Turn, state: State) -> Step:
     counted = outcome.stream.finished.usage if outcome.stream.finished else state.counted
     waited += state.waited
     after = replace(state, session=session, snapshot=snapshot, seconds_left=left, counted=counted, waited=waited)
-    step = _conclude(place, turn, outcome, record, after)
+    step = _conclude(place, turn, outcome, record, replace(after, used=(*state.used, record.usage)))
     place.folder.save_turn(step.record, _streams(files))
     return step
 
@@ -227,11 +233,12 @@ def _conclude(place: Place, turn: Turn, outcome: TurnOutcome, record: TurnRecord
     """What the turn means for the conversation: fault, limit, gate, captures, in this order."""
     number, case = record.number, place.task.case
     problem = problem_of(outcome, state.session, number) or mixed_up(outcome, number, place.task, place.services)
-    if problem is None and outcome.limit is not None:
-        limited = after_limit(outcome, outcome.limit, number, case.constraints.on_limit)
+    if problem is None:
+        held = tuple(allowances(number, turn, case, place.task.agent))
+        over = outcome.limit or overspent(number, held, state.used, place.engine.name)
+        limited = after_limit(outcome, over, number, case) if isinstance(over, Limit) else over
         if isinstance(limited, Ending):
-            status = "timed_out" if outcome.limit.name.endswith("_seconds") else "limit"
-            update = {"status": status, "reason": limited.reason, "limit": outcome.limit.name}
+            update = {"status": cut_status(outcome), "reason": limited.reason, "limit": limited.limit}
             return Step(record.model_copy(update=update), state, limited)
         problem = limited
     if problem is not None:

@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from skillup.engines.base import Engine, EngineFault, TurnRequest
 from skillup.environments.base import TrialEnvironment
@@ -88,10 +89,12 @@ def run_turn(
     route: Route | None,
     nursery: Nursery,
     cancelled: threading.Event,
+    bounds: Mapping[str, Limit] = MappingProxyType({}),
 ) -> TurnOutcome:
     """Runs one turn to its end; afterwards nothing that it started is alive.
 
-    `limit` is the time limit that holds for it, `limits` are the agent's own. `route` is where it reaches the loopback
+    `limit` is the time limit that holds for it, `limits` are the agent's own, `bounds` those that the CLI was told, by
+    the names that it ends with. `route` is where it reaches the loopback
     model, None with a real one.
 
     Raises:
@@ -127,20 +130,20 @@ def run_turn(
         )
     bound = request.session.id
     strangers = tuple(reported for reported in reader.stream.session_ids if bound is not None and reported != bound)
-    outcome = _outcome(engine, request, reader.stream, ended, before, files=files, limit=limit)
+    outcome = _outcome(engine, reader.stream, ended, before, files=files, limit=limit, bounds=bounds)
     seen = engine.shows_progress or route is not None
     return replace(outcome, strangers=strangers, shows_progress=seen, silent=before.silent)
 
 
 def _outcome(
     engine: Engine,
-    request: TurnRequest,
     stream: TurnStream,
     ended: Ended,
     before: Doing,
     *,
     files: TurnFiles,
     limit: Limit,
+    bounds: Mapping[str, Limit],
 ) -> TurnOutcome:
     tail = _end_of(files.stderr) or _end_of(files.stdout)
     finished = stream.finished
@@ -160,10 +163,9 @@ def _outcome(
             fault = replace(fault, message=f"{fault.message}; {_damage(stream.damage)}")
         return TurnOutcome(stream, ended, fault, None, at_work=True, tail=tail)
     if finished.limit:
-        by_case = finished.limit == "steps" and request.around.max_steps is not None
-        key = "constraints.max_steps" if by_case else f"settings.max_{finished.limit} of the agent"
+        key = f"settings.max_{finished.limit} of the agent"
         own = Limit(ended.duration_seconds, finished.limit, "the CLI's own limit", key)
-        return TurnOutcome(stream, ended, None, own, at_work=True, tail=tail)
+        return TurnOutcome(stream, ended, None, bounds.get(finished.limit, own), at_work=True, tail=tail)
     late = ended.how != "exited"
     return TurnOutcome(stream, ended, stream.fault, None, at_work=True, tail=tail, late=late)
 

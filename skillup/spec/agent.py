@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field, model_validator
 
 from skillup.spec.problems import fault_at, quoted
-from skillup.spec.values import LimitSeconds, Seconds, Spec, Value, Words
+from skillup.spec.values import LimitCount, LimitDollars, LimitSeconds, Seconds, Spec, Value, Words
 
 SCRIPTED = "scripted"
 """The model name that means: the case's own script on the loopback model."""
@@ -105,15 +105,17 @@ class ModelChoice(Spec):
 
 
 class Limits(Spec):
-    """Limits that hold for every turn of this agent.
+    """Limits of this agent: `turn_seconds` and `max_steps` for every turn, the other `max_…` for a trial.
 
     `idle_seconds` is how long it may give no sign of life, `exit_seconds` how long its CLI may stay after the answer,
     `home_wait_seconds` how long one waits for a shared home.
     """
 
-    later = frozenset({"max_cost_usd", "max_tokens", "max_steps", "run_seconds"})
-
     turn_seconds: LimitSeconds = None
+    max_steps: LimitCount = None
+    max_seconds: LimitSeconds = None
+    max_cost_usd: LimitDollars = None
+    max_tokens: LimitCount = None
     idle_seconds: Seconds = DEFAULT_IDLE_SECONDS
     exit_seconds: Seconds = DEFAULT_EXIT_SECONDS
     home_wait_seconds: Seconds = DEFAULT_HOME_WAIT_SECONDS

@@ -7,10 +7,9 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from skillup.spec.criteria import Weight
-from skillup.spec.limit_rules import Dollars
 from skillup.spec.problems import fault_at, quoted
 from skillup.spec.scoring import Gated
-from skillup.spec.values import Flag, Message, Pattern, Spec, Text, Whole, Words, compile_pattern, number
+from skillup.spec.values import Dollars, Flag, Message, Pattern, Spec, Text, Whole, Words, compile_pattern, number
 
 
 class AgentVGrader(Gated):

@@ -31,6 +31,7 @@ from skillup.spec.values import (
     Flag,
     InnerPath,
     LimitCount,
+    LimitDollars,
     LimitSeconds,
     Spec,
     Value,
@@ -129,13 +130,13 @@ class Context(Spec):
 
 
 class Constraints(Spec):
-    """Limits of the case; `on_limit` says what reaching one means (see docs/cases.md)."""
-
-    later = frozenset({"max_cost_usd", "max_tokens"})
+    """Limits of the case, of all its turns together; `on_limit` says what reaching one means (see docs/cases.md)."""
 
     timeout_seconds: LimitSeconds = None
     max_turns: LimitCount = None
     max_steps: LimitCount = None
+    max_cost_usd: LimitDollars = None
+    max_tokens: LimitCount = None
     on_limit: Literal["fail", "judge", "error"] | None = None
 
 
@@ -193,6 +194,16 @@ class Case(Spec):
             ("constraints.max_steps", self.constraints.max_steps is not None),
         )
         return tuple(key for key, given in asked if given)
+
+    @property
+    def money_limits(self) -> tuple[str, ...]:
+        """Keys of this case that limit what it costs."""
+        turns = [
+            f"input.turns[{index}].max_cost_usd"
+            for index, turn in enumerate(self.turns)
+            if turn.max_cost_usd is not None
+        ]
+        return (*(["constraints.max_cost_usd"] if self.constraints.max_cost_usd is not None else []), *turns)
 
     @property
     def failure_rules(self) -> tuple[Rule, ...]:

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BeforeValidator, Field, StrictFloat, model_validator
+from pydantic import Field, model_validator
 
 from skillup.spec.rules import Rule
-from skillup.spec.values import Seconds, Whole
-
-
-def _as_float(value: Any) -> Any:
-    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
-
-
-Dollars = Annotated[StrictFloat, BeforeValidator(_as_float), Field(gt=0, allow_inf_nan=False)]
-"""An amount of money in US dollars, more than 0."""
+from skillup.spec.values import Dollars, Seconds, Whole
 
 
 class _Limit(Rule):

@@ -23,6 +23,7 @@ from skillup.spec.values import (
     Flag,
     InnerPath,
     LimitCount,
+    LimitDollars,
     LimitSeconds,
     Seconds,
     Spec,
@@ -126,6 +127,8 @@ class CaseDefaults(Spec):
     """What a case gets when it does not say otherwise; lists of `expect` and `collect_artifacts` are joined."""
 
     timeout_seconds: LimitSeconds = None
+    max_cost_usd: LimitDollars = None
+    max_tokens: LimitCount = None
     max_turns: LimitCount = None
     on_limit: Literal["fail", "judge", "error"] | None = None
     turn_delay: Delay | None = None
@@ -214,6 +217,8 @@ def with_defaults(
             "constraints": limits.model_copy(
                 update={
                     "timeout_seconds": limits.timeout_seconds or defaults.timeout_seconds,
+                    "max_cost_usd": limits.max_cost_usd or defaults.max_cost_usd,
+                    "max_tokens": limits.max_tokens or defaults.max_tokens,
                     "max_turns": limits.max_turns or defaults.max_turns,
                     "on_limit": limits.on_limit or defaults.on_limit,
                 }

@@ -11,7 +11,18 @@ from skillup.spec.jsonpath import checked_path
 from skillup.spec.mocks import HistoryMessage, check_history
 from skillup.spec.problems import fault_at, quoted
 from skillup.spec.rules import refuse_contradiction
-from skillup.spec.values import Delay, Flag, LimitSeconds, Message, Pattern, Spec, Text, compile_pattern
+from skillup.spec.values import (
+    Delay,
+    Flag,
+    LimitCount,
+    LimitDollars,
+    LimitSeconds,
+    Message,
+    Pattern,
+    Spec,
+    Text,
+    compile_pattern,
+)
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
@@ -107,6 +118,8 @@ class Turn(Spec):
     post_condition: Gate | None = None
     capture: tuple[Capture, ...] = ()
     timeout_seconds: LimitSeconds = None
+    max_cost_usd: LimitDollars = None
+    max_tokens: LimitCount = None
     turn_delay: Delay | None = None
     slash_command: Flag = False
 

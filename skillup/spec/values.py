@@ -94,7 +94,7 @@ def _without_nul(text: str) -> str:
     return text
 
 
-def _seconds(value: Any) -> Any:
+def _as_float(value: Any) -> Any:
     if isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     return value
@@ -108,13 +108,17 @@ def number(value: Any) -> Any:
 
 
 def _limit_seconds(value: Any) -> Any:
-    value = _seconds(value)
+    value = _as_float(value)
     if isinstance(value, float) and value < 0:
         raise fault_at(
             "a negative limit would mean none, and everything that we start has a limit",
             hint=f"give seconds, at most {MAX_SECONDS:g}; 0 means the default",
         )
     return None if value == 0 and isinstance(value, float) else value
+
+
+def _limit_dollars(value: Any) -> Any:
+    return None if value == 0 and not isinstance(value, (bool, str)) else _as_float(value)
 
 
 def _limit_count(value: Any) -> Any:
@@ -161,7 +165,7 @@ Value = Annotated[str, AfterValidator(_without_nul)]
 Message = Annotated[str, AfterValidator(_not_blank)]
 """What a user says; not blank."""
 
-Seconds = Annotated[StrictFloat, BeforeValidator(_seconds), Field(gt=0, le=MAX_SECONDS, allow_inf_nan=False)]
+Seconds = Annotated[StrictFloat, BeforeValidator(_as_float), Field(gt=0, le=MAX_SECONDS, allow_inf_nan=False)]
 """A duration in seconds, more than 0."""
 
 LimitSeconds = Annotated[
@@ -169,10 +173,18 @@ LimitSeconds = Annotated[
 ]
 """A time limit in seconds; 0 and null mean that nothing is said here, as in the public format."""
 
+Dollars = Annotated[StrictFloat, BeforeValidator(_as_float), Field(gt=0, allow_inf_nan=False)]
+"""An amount of money in US dollars, more than 0."""
+
+LimitDollars = Annotated[
+    Annotated[StrictFloat, Field(gt=0, allow_inf_nan=False)] | None, BeforeValidator(_limit_dollars)
+]
+"""A limit in US dollars; 0 and null mean that nothing is said here."""
+
 LimitCount = Annotated[Annotated[StrictInt, Field(ge=1)] | None, BeforeValidator(_limit_count)]
 """A limit on a number; 0 and null mean that nothing is said here, as in the public format."""
 
-Delay = Annotated[StrictFloat, BeforeValidator(_seconds), Field(ge=0, le=MAX_SECONDS, allow_inf_nan=False)]
+Delay = Annotated[StrictFloat, BeforeValidator(_as_float), Field(ge=0, le=MAX_SECONDS, allow_inf_nan=False)]
 """A wait in seconds, 0 for none."""
 
 Threshold = Annotated[float, BeforeValidator(number), Field(gt=0, le=1, allow_inf_nan=False)]

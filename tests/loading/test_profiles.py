@@ -199,13 +199,6 @@ PROFILES = {
         "engine: builtin\npermissions: workspace\n",
         'agents/mine.yaml:2:14: permissions: "workspace" is part of the format but not supported yet (supported: full)',
     ),
-    "a cost limit": (
-        "engine: builtin\nlimits: {max_cost_usd: 2}\n",
-        (
-            'agents/mine.yaml:2:10: limits.max_cost_usd: "max_cost_usd" is part of the format but not supported yet '
-            "(remove it for now)"
-        ),
-    ),
     "parameters of the model": (
         "engine: builtin\nmodel: {name: m, params: {temperature: 0}}\n",
         "agents/mine.yaml:2:26: model.params: parameters of a model are not supported yet (remove it for now)",
