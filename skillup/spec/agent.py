@@ -43,8 +43,9 @@ _CREDENTIAL_NAME = re.compile(
 """Whole words, so that MAX_OUTPUT_TOKENS and GIT_AUTHOR_NAME are no credentials."""
 
 _CREDENTIAL_VALUE = re.compile(
-    r"(?:sk|pk|ghp|gho|xox[abp])[-_][A-Za-z0-9_-]{8,}|AKIA[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{30,}"
+    r"(?<![A-Za-z0-9])(?:sk|pk|ghp|gho|xox[abp])[-_][A-Za-z0-9_-]{8,}|AKIA[0-9A-Z]{16}|AIza[0-9A-Za-z_-]{30,}"
 )
+"""A key begins where a word begins: `task-` and `disk-` begin file names."""
 
 _PLAIN_VALUE = re.compile(r"(?i)\d{0,9}|true|false|yes|no|on|off|none")
 """Switches and small numbers: no secret, and to mask them would mask half of every report."""

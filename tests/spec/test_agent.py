@@ -43,6 +43,12 @@ def test_a_secret_is_known_by_the_words_of_its_name(name: str, *, secret: bool) 
 def test_a_secret_is_known_by_the_shape_of_its_value() -> None:
     assert is_secret("HARMLESS", "sk-ant-api03-abcdefgh")
     assert is_secret("HARMLESS", "ghp_abcdefghijkl")
+    assert is_secret("HARMLESS", "Bearer sk-abcdefghijkl")
+
+
+@pytest.mark.parametrize("value", ["/runs/task-lists-and-more", "disk_usage_by_folder", "desk-abcdefghijkl"])
+def test_a_key_begins_where_a_word_begins(value: str) -> None:
+    assert not is_secret("HARMLESS", value)
 
 
 @pytest.mark.parametrize("value", ["4096", "true", "", "off"])
