@@ -120,6 +120,8 @@ class ClaudeCode(EngineDefaults):
             "DISABLE_TELEMETRY": "1",
             "DISABLE_ERROR_REPORTING": "1",
             "DISABLE_AUTOUPDATER": "1",
+            # Else the model may be asked before the tools of a slow MCP server are there, and nobody would notice.
+            "MCP_CONNECTION_NONBLOCKING": "false",
         }
         # With `--setting-sources user` the CLI reads no CLAUDE.md of the working folder or its parents; the fixture's
         # own comes in as that of an additional directory.
