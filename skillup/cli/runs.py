@@ -106,14 +106,16 @@ def iterate(work: Work, times: int) -> int:
     return max([*codes, *(outcome.code for outcome in outcomes)])  # 130 beats 3, 3 beats 1
 
 
-def _run(work: Work, directory: Path, *, shows: bool = True) -> Outcome:
-    """Runs everything once in this directory, shows it, and writes the reports."""
+def carry_out(work: Work, directory: Path) -> RunResult | None:
+    """Runs everything once in this directory, and shows no more than progress.
+
+    None when the results could not be kept; a run that the user stopped has fewer results than trials.
+    """
     from skillup.cli.progress import open_progress
     from skillup.errors import RunDirectoryError
     from skillup.execution import rundir
     from skillup.execution.runner import run_all
     from skillup.execution.services import open_services
-    from skillup.judging.totals import exit_code
 
     rundir.write_manifest(directory, work.suites, work.plan, rundir.command_line(), datetime.now(UTC))
     tasks = work.plan.below(directory)
@@ -121,18 +123,27 @@ def _run(work: Work, directory: Path, *, shows: bool = True) -> Outcome:
         with ExitStack() as stack, open_progress(len(tasks)) as tell:
             services = stack.enter_context(open_services(work.nursery, work.stopping, work.host, tell))
             results = run_all(tasks, services, work.plan.parallelism)
-        interrupted = len(results) < len(tasks)
-        run = rundir.finish(directory, results, "interrupted" if interrupted else "finished")
+        return rundir.finish(directory, results, "interrupted" if len(results) < len(tasks) else "finished")
     except (RunDirectoryError, OSError) as error:
         _say_broken_off(directory, tasks, error)
+        return None
+
+
+def _run(work: Work, directory: Path, *, shows: bool = True) -> Outcome:
+    """Runs everything once in this directory, shows it, and writes the reports."""
+    from skillup.judging.totals import exit_code
+
+    run = carry_out(work, directory)
+    if run is None:
         return Outcome(directory, None, BROKEN_OFF, goes_on=False)
     if shows:
         show(run, as_json=work.as_json, verbosity=work.options["verbose"])
     click.echo(f"report: {directory / 'result.json'}", err=work.as_json)
     asked = [name for suite in work.suites for name in suite.formats]
     write_reports(directory, run, [*work.options["formats"], *asked], quiet=work.as_json)
-    if interrupted:
-        click.echo(f"interrupted: {len(results)} of {len(tasks)} trials ended and are on disk", err=True)
+    if run.status == "interrupted":
+        ended = len(run.case_results)
+        click.echo(f"interrupted: {ended} of {run.trials_planned} trials ended and are on disk", err=True)
         code = exit_code(run.totals, interrupted=True)
     else:
         code = exit_code(run.totals) if work.expected is None else _hold_against(run, work)
