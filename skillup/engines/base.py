@@ -211,6 +211,13 @@ class LimitReached:
 
 
 @dataclass(frozen=True)
+class Withheld:
+    """The CLI kept a tool from the agent because of how it was set up: however the turn ends, it measures nothing."""
+
+    fault: EngineFault
+
+
+@dataclass(frozen=True)
 class Noted:
     """Something that a reader of the report should know: `name` is a short word, `text` a sentence."""
 
@@ -245,6 +252,7 @@ Event = (
     | Waiting
     | Retrying
     | Failing
+    | Withheld
     | LimitReached
     | Noted
     | Finished

@@ -17,6 +17,7 @@ from typing import Any
 
 from skillup.engines.base import (
     Called,
+    EngineFault,
     Event,
     Failing,
     Finished,
@@ -26,12 +27,16 @@ from skillup.engines.base import (
     Said,
     SessionSeen,
     Thought,
+    Withheld,
     Working,
     inside_workspace,
 )
 from skillup.engines.faults import CODEX
 from skillup.engines.lines import parse_object
 from skillup.transcript import CallStatus, Usage
+
+_NOT_APPROVED = ("user cancelled MCP tool call", "MCP tool call cancelled before approval")
+"""What it says of calls that it asks somebody to approve; `codex exec` asks nobody, and cancels them."""
 
 _RETRY = re.compile(r"Reconnecting\.\.\.(?: (\d+)/\d+)?(?: \((.*)\))?", re.DOTALL)
 _SKILL = re.compile(r"<skill>\n<name>([^<\n]+)</name>\n<path>([^<\n]+)</path>\n")
@@ -165,6 +170,10 @@ def _item(item: dict[str, Any], workspace: Path, *, done: bool) -> tuple[Event, 
             arguments = dict(item.get("arguments") or {})
             call = Called(identity, f"mcp__{item.get('server')}__{item.get('tool')}", arguments, name, arguments)
             text = _output_text((item.get("result") or {}).get("content") or (item.get("error") or {}).get("message"))
+            if item.get("error") and any(words in text for words in _NOT_APPROVED):
+                message = f"Codex cancelled the call of {name}, because nobody was there to approve it"
+                hint = "let the tool run without approval in the server's configuration"
+                return (*_call(call, "denied", text, done=True), Withheld(EngineFault("setup", message, hint=hint)))
             return _call(call, "ok" if item.get("status") == "completed" else "error", text, done=done)
         case "collab_tool_call" if item.get("tool") == "spawn_agent":
             arguments = {"prompt": item.get("prompt")}

@@ -18,6 +18,7 @@ from skillup.engines.base import (
     Said,
     SessionSeen,
     Thought,
+    Withheld,
     Working,
 )
 from skillup.engines.faults import surer, with_reset
@@ -49,7 +50,7 @@ _BY_MODEL = frozenset({"subagent"})
 class TurnStream:
     """What a turn's events amount to so far. Times are seconds since the turn began.
 
-    `unfinished` is what the CLI ended of its own after the answer. `cut_at` is set when we ended the turn: what calls
+    `cut_at` is set when we ended the turn: what calls
     returned after it is the CLI's answer to that, and says nothing of the agent. `closing` is set when the time is up:
     the final word that is there, or the one that comes next, is the last. A CLI that is interrupted ends its background
     tasks, asks the model about them, and would replace the answer, or a limit that was reached, by what it says then.
@@ -61,7 +62,6 @@ class TurnStream:
     session_ids: list[str] = field(default_factory=list)
     details: dict[str, object] = field(default_factory=dict)
     finished: Finished | None = None
-    unfinished: list[str] = field(default_factory=list)
     cut_at: float | None = None
     closing: bool = False
     finished_at: float = 0.0
@@ -75,11 +75,14 @@ class TurnStream:
     _lost_since_said: bool = False
     _returned: dict[str, tuple[CallStatus, float]] = field(default_factory=dict)
     _open: set[str] = field(default_factory=set)
+    _open_at_end: frozenset[str] = frozenset()
+    _stopped: list[str] = field(default_factory=list)
     _calls: set[str] = field(default_factory=set)
     _last_said: str | None = None
     _last_work: float | None = None
     _trouble: EngineFault | None = None
     _failing: EngineFault | None = None
+    _withheld: EngineFault | None = None
     _retried: EngineFault | None = None
     _resets_at: float | None = None
     _trouble_since: float | None = None
@@ -99,17 +102,15 @@ class TurnStream:
                 if event.id not in self.session_ids and len(self.session_ids) < _MAX_LISTED:
                     self.session_ids.append(event.id)
                 self.details = event.details or self.details
-            case Retrying():
-                self._retries[event.fault.kind] += 1
-                self._trouble = self._retried = event.fault
-            case Failing():
-                self._trouble = self._failing = event.fault
+            case Retrying() | Failing() | Withheld():
+                self._went_wrong(event)
             case LimitReached():
                 self._resets_at = event.resets_at
             case Noted():
                 self._note(event)
             case Finished():
                 self.finished, self.finished_at = event, at
+                self._open_at_end = frozenset(self._open)
                 self._open.clear()
         if isinstance(event, (Said, Thought, Called, Returned, Working)):
             self._last_work, self._trouble, self._failing, self._trouble_since = at, None, None, None
@@ -146,12 +147,22 @@ class TurnStream:
                 if self._message("tool_result", at, result=result, parent=event.parent) or event.call_id in self._calls:
                     self._returned[event.call_id] = (event.status, at)
 
+    def _went_wrong(self, event: Retrying | Failing | Withheld) -> None:
+        match event:
+            case Retrying():
+                self._retries[event.fault.kind] += 1
+                self._trouble = self._retried = event.fault
+            case Failing():
+                self._trouble = self._failing = event.fault
+            case Withheld():
+                self._withheld = self._withheld or event.fault
+
     def _note(self, event: Noted) -> None:
         if event.name != "unfinished_background":
             listed, text = self._notes, f"{event.name}: {event.text}"
         elif self.finished is not None:
             # Before the answer it is a task that the agent stopped itself, or one of an earlier turn.
-            listed, text = self.unfinished, event.text
+            listed, text = self._stopped, event.text
         else:
             return
         if len(listed) < _MAX_LISTED:
@@ -216,7 +227,8 @@ class TurnStream:
             return None
         fault = self._failing if self._ends_well_without_an_answer else self.finished.fault
         if fault is None:
-            return _ANSWER_LOST if self._lost_since_said and not self.finished.text else None
+            lost = _ANSWER_LOST if self._lost_since_said and not self.finished.text else None
+            return self._withheld or lost
         return with_reset(surer(fault, self._failing), self._retried, self._resets_at)
 
     @property
@@ -225,6 +237,15 @@ class TurnStream:
         if self.finished is None or self.finished.fault is not None or self._failing is None:
             return False
         return self.finished.text in (None, "", self._failing.message)
+
+    @property
+    def unfinished(self) -> tuple[str, ...]:
+        """What the CLI ended of its own after the answer: tasks, and calls that had no result when it gave that."""
+        well = self.finished is not None and self.finished.fault is None and self.finished.limit is None
+        left = self._open_at_end - self._returned.keys() if well and self.cut_at is None else frozenset[str]()
+        calls = (message.tool_call for message in self._messages)
+        shown = (call.arguments.get("command", call.label) for call in calls if call is not None and call.id in left)
+        return (*self._stopped, *(f"{what} (had not ended when the turn did)" for what in shown))
 
     @property
     def trouble(self) -> EngineFault | None:

@@ -217,7 +217,7 @@ def test_a_turn_that_breaks_off_after_a_first_result_has_no_end() -> None:
 
 def test_a_task_that_the_cli_had_to_end_is_unfinished() -> None:
     stream = turn("task-left")
-    assert stream.unfinished == ["wait (ended by the CLI)"]
+    assert stream.unfinished == ("wait (ended by the CLI)",)
     assert stream.notes == ("unfinished_background: wait (ended by the CLI)",)
 
 

@@ -16,6 +16,7 @@ from skillup.engines.base import (
     SessionSeen,
     Thought,
     Waiting,
+    Withheld,
     Working,
 )
 from skillup.execution.stream import MAX_DAMAGE_NOTES, TurnStream
@@ -145,6 +146,20 @@ class TestFaults:
         assert told(Retrying(OVERLOADED, 1), Working()).trouble is None
 
 
+class TestWithheldTools:
+    """A CLI that keeps a tool from its agent, for lack of somebody to approve it, measures nothing."""
+
+    CANCELLED = EngineFault("setup", "Codex cancelled the call")
+
+    def test_the_turn_is_faulty_although_it_ends_well(self) -> None:
+        assert told(calls(), Withheld(self.CANCELLED), Said("I could not"), ended()).fault == self.CANCELLED
+
+    def test_the_first_is_told_and_a_fault_of_the_provider_outranks_it(self) -> None:
+        later = EngineFault("setup", "again")
+        assert told(Withheld(self.CANCELLED), Withheld(later), ended()).fault == self.CANCELLED
+        assert told(Withheld(self.CANCELLED), ended(None, fault=OVERLOADED)).fault == OVERLOADED
+
+
 class TestAtWork:
     """Whether an agent that reached a limit was working, so that the limit is its own doing."""
 
@@ -186,8 +201,19 @@ class TestNotes:
 
     def test_a_background_task_that_outlives_the_answer_is_unfinished(self) -> None:
         stream = told(Noted("unfinished_background", "early"), ended(), Noted("unfinished_background", "sleep 99"))
-        assert stream.unfinished == ["sleep 99"]
+        assert stream.unfinished == ("sleep 99",)
         assert "unfinished_background: sleep 99" in stream.notes
+
+    def test_a_command_that_had_not_ended_with_the_answer_is_unfinished(self) -> None:
+        """Codex answers while a command runs, and ends it without a word."""
+        left = told(calls("a"), calls("b"), Returned("a", "ok", ""), ended())
+        assert left.unfinished == ("ls (had not ended when the turn did)",)
+        assert left.notes == ("unfinished_background: ls (had not ended when the turn did)",)
+        assert told(calls(), ended(), Returned("c1", "ok", "")).unfinished == (), "it ended after all"
+        assert told(calls(), ended(None, fault=NETWORK)).unfinished == (), "the turn broke off with it"
+        cut = told(calls(), ended())
+        cut.cut_at = 0.5
+        assert cut.unfinished == (), "we ended it"
 
 
 def test_half_characters_and_impossible_numbers_of_an_agent_become_storable() -> None:
