@@ -140,8 +140,8 @@ def test_the_case_limit_covers_the_turns_not_the_judging(project: Project) -> No
         "a.yaml",
         """
         input: {prompt: go}
-        constraints: {timeout_seconds: 4}
-        judge: {type: rule_based, success: [{command: {run: sleep 4.5}}]}
+        constraints: {timeout_seconds: 6}
+        judge: {type: rule_based, success: [{command: {run: sleep 6.2}}]}
         script: [{say: done}]
         """,
     )
