@@ -167,8 +167,9 @@ def _held(checks: Sequence[Check]) -> Decision:
     held = len(listed) - len(unknown)
     reason = "the check held" if len(listed) == 1 else f"all {held} checks held"
     if missed:
-        score = next(check for check in checks if check.role == "score")
-        reason = f"{_count(len(listed) - len(missed), 'check')} held, and the score is high enough: {score.evidence}"
+        # Before the parts of a conversation are scored there is no score yet.
+        scores = [f", and the score is high enough: {check.evidence}" for check in checks if check.role == "score"]
+        reason = f"{_count(len(listed) - len(missed), 'check')} held{''.join(scores)}"
     elif unknown:
         reason = f"{_count(held, 'check')} held; {_count(len(unknown), 'failure rule')} unknown, so not matched"
     return Decision("PASS", "all_met", reason)

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from skillup.judging.asking import open_sets
 from skillup.judging.judge import judge
 from skillup.modelclient.client import ModelRef
 from skillup.modelserver.source import Fault
-from skillup.results import Verdict
+from skillup.results import CriterionResult, Verdict
 from tests.judging.judged import Wanted, asked, case, given, judge_model, openai, texts
 from tests.judging.story import Story, call
 
@@ -398,3 +399,18 @@ class TestInjection:
     def test_a_judge_that_does_not_obey_may_quote_it(self, tmp_path: Path) -> None:
         found, requests = verdict_of(Story(tmp_path).turn(PLANTED), ONE, {"polite": given("not_met", PLANTED)})
         assert (found.status, requests) == ("FAIL", 1)
+
+
+def test_what_is_scored_by_parts_and_answered_already_is_not_asked_again(tmp_path: Path) -> None:
+    written = case(
+        """
+        type: rubric
+        criteria: [{id: a, text: x, turn: 1}]
+        scoring:
+          on_turn_failure: stop
+          parts: [{name: first, turn: 1, graders: [{name: words, criteria: [a]}]}]
+        """,
+        turns=2,
+    )
+    known = {"a": CriterionResult(id="a", verdict="not_met", score=0.0)}
+    assert open_sets(written, Story(tmp_path).turn("done").evidence(), known) == ()
