@@ -280,6 +280,7 @@ class ProgramRecord(Executed):
 class TrialRecord(Value):
     """Everything that happened in one trial; the judge reads this, the snapshots and the case, and nothing else.
 
+    `waited_ms` is how long a repeated attempt waited before it began, and in no other time.
     `skill_files` is where each installed skill's SKILL.md lay. `hidden_tools` are canonical tools whose calls the
     engine's stream cannot show. `artifacts` are the files that were collected, by their paths in the workspace;
     `artifact_notes` say which patterns matched none, and what was left out.
@@ -299,6 +300,7 @@ class TrialRecord(Value):
     started_at: str
     duration_ms: int
     setup_ms: int
+    waited_ms: int = 0
     ending: Ending
     turns: tuple[TurnRecord, ...]
     turns_total: int
@@ -621,6 +623,7 @@ class AttemptResult(Value):
     usage: Usage
     cost_usd: float | None
     judging: JudgingTotals | None = None
+    waited_ms: int = 0
     folder: str
 
 
@@ -643,6 +646,7 @@ class TrialResult(Value):
     best_of_n: int | None = None
     first_valid_status: Status | None = None
     duration_ms: int
+    waited_ms: int = 0
     turns: int
     input_tokens: int | None
     output_tokens: int | None
@@ -717,6 +721,23 @@ class TaskResult(Value):
     error: str | None = None
 
 
+class RetryCosts(Value):
+    """What was spent on attempts that no result shows, because the trial was tried again.
+
+    `trials` were tried again, `attempts` given up for it; `waited_ms` lay between the attempts, and is in no duration.
+    A figure is None as soon as that of one attempt is unknown; the `known` ones add up the others.
+    """
+
+    trials: int = 0
+    attempts: int = 0
+    duration_ms: int = 0
+    waited_ms: int = 0
+    total_tokens: int | None = 0
+    known_tokens: int = 0
+    cost_usd: float | None = 0.0
+    known_cost_usd: float = 0.0
+
+
 class Totals(Value):
     """Trials by status, and the rates over valid trials (PASS + FAIL) and over all (valid + ERROR).
 
@@ -735,6 +756,7 @@ class Totals(Value):
     valid: int
     pass_rate_valid: float | None
     pass_rate_all: float | None
+    retries: RetryCosts = RetryCosts()
 
 
 class AgentTotals(Value):

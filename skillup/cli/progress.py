@@ -14,6 +14,7 @@ from rich.table import Column
 from rich.text import Text
 
 from skillup.execution.task import Progress
+from skillup.execution.waiting import Paused
 from skillup.reports.lines import STYLES, say
 from skillup.reports.plain import plain
 
@@ -23,7 +24,7 @@ _BAR = 20
 
 
 @contextmanager
-def open_progress(total: int) -> Iterator[Callable[[Progress], None]]:
+def open_progress(total: int) -> Iterator[Callable[[Progress | Paused], None]]:
     """A function that trials tell how far they are; safe from any thread."""
     console = Console(stderr=True)
     with _live(console, total) if console.is_terminal else _lines(total) as tell:
@@ -31,13 +32,17 @@ def open_progress(total: int) -> Iterator[Callable[[Progress], None]]:
 
 
 @contextmanager
-def _lines(total: int) -> Iterator[Callable[[Progress], None]]:
+def _lines(total: int) -> Iterator[Callable[[Progress | Paused], None]]:
     lock = threading.Lock()
     width = len(str(total))
     ended = 0
 
-    def tell(progress: Progress) -> None:
+    def tell(progress: Progress | Paused) -> None:
         nonlocal ended
+        if isinstance(progress, Paused):
+            with lock:
+                click.echo(_pause(progress), err=True)
+            return
         if progress.status is None:
             return
         with lock:
@@ -48,7 +53,7 @@ def _lines(total: int) -> Iterator[Callable[[Progress], None]]:
 
 
 @contextmanager
-def _live(console: Console, total: int) -> Iterator[Callable[[Progress], None]]:
+def _live(console: Console, total: int) -> Iterator[Callable[[Progress | Paused], None]]:
     """One line with what runs now; whatever does not pass is told above it when it ends."""
     rest = Column(ratio=1, no_wrap=True, overflow="ellipsis")
     whole = Column(no_wrap=True, min_width=2 * len(str(total)) + 1)
@@ -63,9 +68,11 @@ def _live(console: Console, total: int) -> Iterator[Callable[[Progress], None]]:
     with Bar(*columns, console=console, transient=True, expand=True) as bar:
         trials = bar.add_task("", total=total)
 
-        def tell(progress: Progress) -> None:
+        def tell(progress: Progress | Paused) -> None:
             with lock:
-                if progress.status is None:
+                if isinstance(progress, Paused):
+                    say(bar.console, Text(_pause(progress), style="yellow"))
+                elif progress.status is None:
                     running[progress.label] = f"{plain(progress.label, 40)} {progress.turn}/{progress.turns}"
                 else:
                     running.pop(progress.label, None)
@@ -76,6 +83,10 @@ def _live(console: Console, total: int) -> Iterator[Callable[[Progress], None]]:
                 bar.update(trials, description="   ".join(running.values()))
 
         yield tell
+
+
+def _pause(paused: Paused) -> str:
+    return f"paused until {paused.until:%H:%M:%S}: {paused.kind} on {plain(paused.agent)}; trials that run go on"
 
 
 def _what(progress: Progress) -> str:

@@ -33,6 +33,12 @@ if TYPE_CHECKING:
 @click.option("--judge-model", metavar="[PROVIDER/]NAME", help="The model that judges criteria; `local` needs no key.")
 @click.option("--no-model-judge", is_flag=True, help="Ask no model: criteria stay unknown, and their trials unchecked.")
 @click.option("--trials", type=click.IntRange(1, 1000), metavar="N", help="Trials of each case (default: the case's).")
+@click.option(
+    "--retries",
+    type=click.IntRange(0, 10),
+    metavar="N",
+    help="Try a trial up to N times again after a fault that may pass (default: the suite's).",
+)
 @click.option("--parallelism", type=click.IntRange(1, 256), metavar="N", help="Trials at once (default: the suite's).")
 @click.option("--output-dir", type=click.Path(path_type=Path), metavar="DIR", help="The run directory; must be empty.")
 @click.option(
@@ -100,13 +106,14 @@ def _run(
     nursery = stack.enter_context(Nursery())
     judge = JudgeChoice(options["judge_model"], without=options["no_model_judge"])
     choices = Choices(
-        options["agents"],
-        options["model"],
-        options["parallelism"],
-        options["keep"],
-        options["fallback"],
-        judge,
-        options["trials"],
+        agents=options["agents"],
+        model=options["model"],
+        parallelism=options["parallelism"],
+        keep=options["keep"],
+        fallback=options["fallback"],
+        judge=judge,
+        trials=options["trials"],
+        retries=options["retries"],
     )
     plan = make_plan(suites, choices, host, nursery)
     for warning in plan.warnings:

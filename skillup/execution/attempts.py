@@ -20,22 +20,16 @@ from skillup.execution.setup import secrets_of
 from skillup.execution.store import write_json
 from skillup.execution.task import Services, TrialTask
 from skillup.execution.trial import give_up, run_trial
+from skillup.execution.waiting import Chance, pause_after
 from skillup.masking import Masker
 from skillup.results import AttemptResult, Failure, TrialResult
 from skillup.spec.case import Case
 from skillup.spec.suite import RetryPolicy
 
 PASSING_FAULTS: Final[frozenset[ErrorKind]] = frozenset(
-    {"network", "rate_limit", "overloaded", "timeout", "crash", "output"}
+    {"network", "rate_limit", "overloaded", "timeout", "crash", "output", "simulator"}
 )
 """Kinds that a later attempt may be spared; the others would come again, or are the case's own."""
-
-FIRST_PAUSE_SECONDS = 1.0
-LONGEST_PAUSE_SECONDS = 60.0
-"""Pauses double from attempt to attempt, up to this."""
-
-LONGEST_ASKED_SECONDS = 600.0
-"""As long as a provider may ask us to wait; whoever asks for more will not answer in this run."""
 
 VALID = ("PASS", "FAIL")
 
@@ -52,13 +46,16 @@ def run_attempts(task: TrialTask, services: Services) -> TrialResult:
     """
     results = [_attempt(task, services)]
     repeated = 0
+    services.pools.heard(task.agent, results[-1].error)
     while (pause := pause_before_next(results, task.retry, repeated)) is not None:
-        services.pause(pause)
         if _lacks_answers(results[-1]):
+            services.pause(pause)
             repeated += 1
             results[-1] = _attempt(replace(task, attempt=len(results)), services, _judge_again)
         else:
-            results.append(_attempt(replace(task, attempt=len(results) + 1), services))
+            waited = services.wait_for(task.agent, pause)
+            results.append(_attempt(replace(task, attempt=len(results) + 1, waited_seconds=waited), services))
+            services.pools.heard(task.agent, results[-1].error)
     return _save(task.folder, results)
 
 
@@ -106,7 +103,9 @@ def _save(folder: Path, results: Sequence[TrialResult]) -> TrialResult:
     return result
 
 
-def pause_before_next(results: Sequence[TrialResult], policy: RetryPolicy, repeated: int = 0) -> float | None:
+def pause_before_next(
+    results: Sequence[TrialResult], policy: RetryPolicy, repeated: int = 0, chance: Chance = random.uniform
+) -> float | None:
     """Seconds to wait before one more attempt, or judging; None when there is none to be made.
 
     `repeated` is how often the judging alone has been; the policy counts both.
@@ -114,11 +113,7 @@ def pause_before_next(results: Sequence[TrialResult], policy: RetryPolicy, repea
     last, done = results[-1], len(results) + repeated
     if done > policy.max_retries or not _calls_for_another(last, policy):
         return None
-    asked = last.error.retry_after if last.error else None
-    if asked is not None:
-        return asked if asked <= LONGEST_ASKED_SECONDS else None
-    # Half of it by chance, so that trials that failed together do not come back together.
-    return min(LONGEST_PAUSE_SECONDS, FIRST_PAUSE_SECONDS * 2.0 ** (done - 1)) * random.uniform(0.5, 1.0)  # noqa: S311 - no secret
+    return pause_after(done, last.error.retry_after if last.error else None, chance)
 
 
 def _calls_for_another(result: TrialResult, policy: RetryPolicy) -> bool:
@@ -171,5 +166,6 @@ def _short(result: TrialResult, number: int) -> AttemptResult:
         usage=result.usage,
         cost_usd=result.cost_usd,
         judging=result.judging,
+        waited_ms=result.waited_ms,
         folder=result.folder,
     )

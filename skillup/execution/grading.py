@@ -98,6 +98,7 @@ def _result(evidence: Evidence, verdict: Verdict, folder: Path) -> TrialResult:
         trial=record.trial,
         attempts=record.attempt,
         duration_ms=record.duration_ms,
+        waited_ms=record.waited_ms,
         turns=len(ran),
         input_tokens=usage.input_tokens,
         output_tokens=usage.output_tokens,

@@ -1,4 +1,7 @@
-"""Which trial comes next: in the order of the plan, and none before those that it depends on have ended."""
+"""Which trial comes next: in the order of the plan, none before those that it depends on have ended.
+
+None begins either while its provider is left alone.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,11 @@ from pathlib import Path
 
 from skillup.execution.store import read_model
 from skillup.execution.task import TrialTask
+from skillup.execution.waiting import Pools
 from skillup.results import Ending, Status, TrialResult
 
 _WAKE_SECONDS = 0.2
-"""How long a thread waits at a time for a trial to end, before it looks whether the run was stopped."""
+"""How long a thread waits at a time for a trial to end, before it looks whether the run was stopped, or may go on."""
 
 
 class Queue:
@@ -21,7 +25,8 @@ class Queue:
     Of a trial that is not among them what the run directory holds counts: it ended before, or was never run.
     """
 
-    def __init__(self, tasks: Sequence[TrialTask]) -> None:
+    def __init__(self, tasks: Sequence[TrialTask], pools: Pools) -> None:
+        self._pools = pools
         self._open = dict(enumerate(tasks))
         planned = {task.folder for task in tasks}
         earlier = {place for task in tasks for place in task.after} - planned
@@ -33,8 +38,12 @@ class Queue:
         """The next trial and its number; None when there is none left, or the run was stopped."""
         with self._changed:
             while self._open and not stopped.is_set():
+                free: dict[str, bool] = {}
                 for number, task in self._open.items():
-                    if all(place in self._ended or place in self._settled for place in task.after):
+                    if task.agent.name not in free:
+                        free[task.agent.name] = not self._pools.seconds_left(task.agent)
+                    settled = all(place in self._ended or place in self._settled for place in task.after)
+                    if free[task.agent.name] and settled:
                         del self._open[number]
                         return number, withheld(task, self._ended)
                 self._changed.wait(_WAKE_SECONDS)

@@ -43,6 +43,7 @@ class Choices:
     fallback: Fallback | None = None
     judge: JudgeChoice = field(default_factory=JudgeChoice)
     trials: int | None = None
+    retries: int | None = None
 
     def times(self, case: Case) -> int:
         """How many trials of a case each agent makes."""
@@ -165,7 +166,7 @@ def _trials(suite: Suite, agent: Agent, probes: _Probes, base: Path, choices: Ch
             keep=choices.keep,
             obstacle=None if reason else obstacle,
             unmet=reason,
-            retry=suite.retry,
+            retry=suite.retry if choices.retries is None else suite.retry.with_retries(choices.retries),
             single_shot=not (reason or obstacle) and len(case.turns) > 1 and not can_resume,
         )
         for number in range(1, choices.times(case) + 1):

@@ -184,6 +184,7 @@ def record_trial(task: TrialTask, talk: Talk, started: datetime, seconds: float)
         started_at=stamp(started),
         duration_ms=max(0, round((seconds - talk.waited_seconds) * 1000) - judging),
         setup_ms=round(talk.setup_seconds * 1000),
+        waited_ms=round(task.waited_seconds * 1000),
         ending=talk.ending,
         turns=talk.turns,
         turns_total=len(task.turns),

@@ -24,7 +24,7 @@ def run_all(tasks: Sequence[TrialTask], services: Services, parallelism: int) ->
     Raises:
         RunDirectoryError: a trial could not be saved. The others were stopped: what cannot be kept need not be run.
     """
-    waiting = Queue(tasks)
+    waiting = Queue(tasks, services.pools)
     done: dict[int, TrialResult] = {}
     broken: list[Exception] = []
 

@@ -8,13 +8,14 @@ from contextlib import contextmanager, suppress
 
 from skillup.environments.process import Nursery
 from skillup.execution.task import Progress, Services
+from skillup.execution.waiting import Paused, Pools
 from skillup.modelclient.clients import ModelClients
 from skillup.modelserver.server import ModelServer
 
 
 @contextmanager
 def open_services(
-    nursery: Nursery, cancelled: threading.Event, host: Mapping[str, str], tell: Callable[[Progress], None]
+    nursery: Nursery, cancelled: threading.Event, host: Mapping[str, str], tell: Callable[[Progress | Paused], None]
 ) -> Iterator[Services]:
     """Services for a run; the loopback model starts with the first trial that asks for it.
 
@@ -29,12 +30,12 @@ def open_services(
                 started.append(ModelServer().start())
             return started[0]
 
-    def told(progress: Progress) -> None:
+    def told(progress: Progress | Paused) -> None:
         with suppress(OSError):
             tell(progress)
 
     try:
-        yield Services(nursery, host, cancelled, models, ModelClients(cancelled), told)
+        yield Services(nursery, host, cancelled, models, ModelClients(cancelled), told, Pools(told))
     finally:
         for server in started:
             server.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Literal
 
 from skillup.execution.processes import Processes
 from skillup.execution.single_shot import joined
+from skillup.execution.waiting import Paused, Pools
 from skillup.modelclient.client import ModelRef
 from skillup.modelclient.clients import ModelClients
 from skillup.modelserver.server import ModelServer
@@ -29,7 +31,8 @@ class TrialTask:
     What planning found: `obstacle` is why it cannot run, `unmet` what the case requires and this agent has not. With
     `single_shot` all messages of the user go out as one. `judges` are the models that are asked about criteria, by the
     ids of the case's judges; "" is the only one's. `after` are the folders of the trials that it depends on, each with
-    its case's id, and `withheld` is why it does not run because of one of them.
+    its case's id, and `withheld` is why it does not run because of one of them. `waited_seconds` is how
+    long this attempt waited for its turn.
     """
 
     case: Case
@@ -51,6 +54,7 @@ class TrialTask:
     after: Mapping[Path, str] = field(default_factory=dict)
     withheld: Ending | None = None
     retry: RetryPolicy = field(default_factory=RetryPolicy)
+    waited_seconds: float = 0.0
 
     @property
     def attempt_folder(self) -> Path:
@@ -98,10 +102,23 @@ class SessionClaims:
 class Services(Processes):
     """What all trials of a run share. `models` starts the loopback model when it is first asked for.
 
-    `clients` opens the models that judge.
+    `clients` opens the models that judge; `pools` knows which providers are to be left alone.
     """
 
     models: Callable[[], ModelServer]
     clients: ModelClients
-    tell: Callable[[Progress], None]
+    tell: Callable[[Progress | Paused], None]
+    pools: Pools
     sessions: SessionClaims = field(default_factory=SessionClaims)
+
+    def wait_for(self, agent: Agent, seconds: float) -> float:
+        """Waits so long, and on while the agent's provider is left alone; gives the seconds that it took.
+
+        Raises:
+            Cancelled: the user stopped the run.
+        """
+        begun = time.monotonic()
+        self.pause(seconds)
+        while (left := self.pools.seconds_left(agent)) > 0:
+            self.pause(left)
+        return time.monotonic() - begun

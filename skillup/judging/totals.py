@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from skillup.results import AgentTotals, AttemptResult, JudgingTotals, Totals, TrialResult
+from skillup.results import AgentTotals, AttemptResult, JudgingTotals, RetryCosts, Totals, TrialResult
 from skillup.transcript import Usage, add_usage
 
 ALL_GOOD, SOME_FAIL, SOME_ERROR, INTERRUPTED = 0, 1, 3, 130
@@ -35,6 +35,26 @@ def count(results: Sequence[TrialResult]) -> Totals:
         valid=valid,
         pass_rate_valid=passed / valid if valid and comparable else None,
         pass_rate_all=passed / everything if everything and comparable else None,
+        retries=_retry_costs(results),
+    )
+
+
+def _retry_costs(results: Sequence[TrialResult]) -> RetryCosts:
+    """What the attempts took that are not the one that a trial's result shows; without any it is nothing."""
+    again = [result for result in results if result.attempt_results]
+    given_up = [tried for result in again for tried in result.attempt_results if tried.folder != result.folder]
+    if not given_up:
+        return RetryCosts()
+    usage = add_usage([tried.usage for tried in given_up])
+    return RetryCosts(
+        trials=len(again),
+        attempts=len(given_up),
+        duration_ms=sum(tried.duration_ms for tried in given_up),
+        waited_ms=sum(tried.waited_ms for result in again for tried in result.attempt_results),
+        total_tokens=usage.total_tokens,
+        known_tokens=sum(tried.usage.total_tokens or 0 for tried in given_up),
+        cost_usd=usage.cost_usd,
+        known_cost_usd=sum(tried.usage.cost_usd or 0.0 for tried in given_up),
     )
 
 

@@ -21,7 +21,7 @@ from skillup.reports.plain import plain
 from skillup.reports.reasons import reasons
 from skillup.reports.scores import average_lines
 from skillup.reports.table import NARROWEST, Column, fitted, line, widest
-from skillup.results import AgentTotals, JudgingTotals, RunResult, Status, Totals, TrialResult
+from skillup.results import AgentTotals, JudgingTotals, RetryCosts, RunResult, Status, Totals, TrialResult
 
 MEANINGS: dict[Status, str] = {
     "PASS": "every check was made and held",
@@ -57,6 +57,8 @@ def print_run(run: RunResult, console: Console, *, verbosity: int = 0) -> None:
     say(console, Text())
     for total in (*_totals(run.case_results), *average_lines(run.case_results)):
         say(console, Text(total))
+    if run.totals.retries.attempts:
+        say(console, Text(_retried(run.totals.retries)))
     if run.judging is not None:
         say(console, Text(_judging(run.judging)))
     if len(run.case_results) != run.trials_planned:
@@ -143,13 +145,25 @@ def _spent(group: AgentTotals) -> str:
 
 def _judging(spent: JudgingTotals) -> str:
     """What judging took; of what is not known as a whole, the part that is."""
+    return f"judging, besides: {spent.calls} call{'' if spent.calls == 1 else 's'}, {_paid(spent)}"
+
+
+def _retried(costs: RetryCosts) -> str:
+    """What was spent on attempts that were tried again; of what is not known as a whole, the part that is."""
+    trials = f"{costs.trials} trial{'' if costs.trials == 1 else 's'}"
+    attempts = f"{costs.attempts} attempt{'' if costs.attempts == 1 else 's'}"
+    seconds = f"{costs.duration_ms / 1000:.1f} s and {costs.waited_ms / 1000:.1f} s of waiting"
+    return f"tried again: {trials}; given up for it: {attempts}, {seconds}, {_paid(costs)}"
+
+
+def _paid(spent: JudgingTotals | RetryCosts) -> str:
     tokens = f"{spent.total_tokens} tokens"
     if spent.total_tokens is None:
         tokens = f"tokens unknown ({spent.known_tokens} known)" if spent.known_tokens else "tokens unknown"
     cost = f"${spent.cost_usd or 0:.4f}"
     if spent.cost_usd is None:
         cost = f"cost unknown (${spent.known_cost_usd:.4f} known)" if spent.known_cost_usd else "cost unknown"
-    return f"judging, besides: {spent.calls} call{'' if spent.calls == 1 else 's'}, {tokens}, {cost}"
+    return f"{tokens}, {cost}"
 
 
 def _unfinished(run: RunResult) -> str:

@@ -148,6 +148,11 @@ class RetryPolicy(Spec):
     max_retries: int = Field(0, ge=0, le=MAX_RETRIES)
     retry_on: tuple[RetryOn, ...] = ()
 
+    def with_retries(self, number: int) -> RetryPolicy:
+        """The policy with so many retries, for faults in any case."""
+        retry_on: tuple[RetryOn, ...] = ("error", *(one for one in self.retry_on if one != "error"))
+        return RetryPolicy(max_retries=number, retry_on=retry_on)
+
 
 class Cases(Spec):
     """Which case files belong to the suite, relative to the suite's root; globs allowed."""

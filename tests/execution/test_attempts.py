@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import re
 import shutil
 import signal
@@ -14,8 +15,10 @@ import pytest
 from skillup.errors import ERROR_KINDS, ErrorKind
 from skillup.execution.attempts import PASSING_FAULTS, pause_before_next, together
 from skillup.judging.stability import stability_of
-from skillup.results import TrialResult
+from skillup.judging.totals import count
+from skillup.results import RetryCosts, TrialResult
 from skillup.spec.suite import RetryPolicy
+from skillup.transcript import Usage
 from tests.support import Finished, Project
 
 SUITE = """
@@ -233,16 +236,57 @@ def test_a_measurement_is_never_tried_again_but_for_a_failed_gate(status: str) -
     assert pause_before_next([result(status, code="failure_rule")], everything) is None
 
 
-def test_pauses_double_up_to_a_minute_and_a_provider_is_waited_for_as_it_asks() -> None:
+def test_any_part_of_a_pause_that_doubles_up_to_a_minute_is_waited() -> None:
     policy = RetryPolicy(max_retries=10, retry_on=("error",))
-    for done in range(1, 11):
-        pause = pause_before_next([result("ERROR", "network")] * done, policy)
-        assert pause is not None
-        longest = min(60.0, 2.0 ** (done - 1))
-        assert longest / 2 <= pause <= longest
-    assert pause_before_next([result("ERROR", "network")] * 11, policy) is None
-    assert pause_before_next([result("ERROR", "rate_limit", retry_after=42.0)], policy) == 42.0
-    assert pause_before_next([result("ERROR", "rate_limit", retry_after=3600.0)], policy) is None
+    longest = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0, 60.0, 60.0, 60.0]
+    failed = result("ERROR", "network")
+    for number, limit in enumerate(longest, start=1):
+        assert pause_before_next([failed] * number, policy, chance=lambda _, most: most) == limit
+        assert pause_before_next([failed] * number, policy, chance=lambda least, _: least) == 0.0
+    assert pause_before_next([failed] * 11, policy) is None
+    seeded, again = random.Random(7), random.Random(7)  # noqa: S311 - no secret
+    pauses = [pause_before_next([failed] * number, policy, chance=seeded.uniform) for number in range(1, 11)]
+    assert pauses == [again.uniform(0.0, limit) for limit in longest]
+
+
+def test_a_provider_is_waited_for_as_it_asks_but_not_for_hours() -> None:
+    policy = RetryPolicy(max_retries=10, retry_on=("error",))
+    for chance, least in ((lambda low, _: low, 42.0), (lambda _, high: high, 43.0)):
+        assert pause_before_next([result("ERROR", "rate_limit", retry_after=42.0)], policy, chance=chance) == least
+    assert pause_before_next([result("ERROR", "rate_limit", retry_after=600.0)], policy) is not None
+    assert pause_before_next([result("ERROR", "rate_limit", retry_after=601.0)], policy) is None
+
+
+def test_retries_on_the_command_line_are_for_faults_and_leave_the_rest_of_the_policy() -> None:
+    gates = RetryPolicy(max_retries=1, retry_on=("turn_precondition_fail",))
+    assert gates.with_retries(3) == RetryPolicy(max_retries=3, retry_on=("error", "turn_precondition_fail"))
+    assert RetryPolicy().with_retries(2) == RetryPolicy(max_retries=2, retry_on=("error",))
+
+
+def test_what_retries_cost_is_counted_apart_and_unknown_where_an_attempt_does_not_say() -> None:
+    known = Usage(input_tokens=10, output_tokens=5, cache_read_tokens=0, cache_write_tokens=0, cost_usd=0.5)
+    tries = [
+        result("ERROR", "network").model_copy(update={"usage": known, "cost_usd": 0.5, "folder": "1"}),
+        result("ERROR", "crash").model_copy(update={"usage": known, "cost_usd": 0.5, "waited_ms": 700, "folder": "2"}),
+        result("PASS").model_copy(update={"usage": known, "waited_ms": 1500, "folder": "3"}),
+    ]
+    once = count([together(tries), result("PASS")]).retries
+    assert once == RetryCosts(
+        trials=1,
+        attempts=2,
+        duration_ms=2,
+        waited_ms=2200,
+        total_tokens=30,
+        cost_usd=1.0,
+        known_tokens=30,
+        known_cost_usd=1.0,
+    )
+    unknown = count([together([tries[0].model_copy(update={"usage": Usage()}), tries[2]])]).retries
+    assert (unknown.attempts, unknown.total_tokens, unknown.cost_usd) == (1, None, None)
+    partly = [tries[0], tries[1].model_copy(update={"usage": Usage()}), tries[2]]
+    known_part = count([together(partly)]).retries
+    assert (known_part.total_tokens, known_part.known_tokens, known_part.known_cost_usd) == (None, 15, 0.5)
+    assert count([result("PASS")]).retries == RetryCosts()
 
 
 ROWS = {
