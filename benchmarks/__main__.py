@@ -1,4 +1,4 @@
-"""Runs the benchmarks that are named, or all: `python -m benchmarks [startup] [validate] [judge] [turn] [claude]`."""
+"""Runs the benchmarks that are named, or all: `python -m benchmarks [startup] [validate] [judge] [turn] …`."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import platform
 import tempfile
 from pathlib import Path
 
-from benchmarks import claude, judge, startup, turn, validate
+from benchmarks import claude, journal, judge, startup, turn, validate
 
 BENCHMARKS = {
     "startup": startup.main,
     "validate": validate.main,
     "judge": judge.main,
     "turn": turn.main,
+    "journal": journal.main,
     "claude": claude.main,
 }
 

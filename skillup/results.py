@@ -1,6 +1,7 @@
 """What we write: the record of a trial, its verdict, and the results made from both.
 
     RunManifest   what is going to be run, with what, where                         run.json
+    JournalEntry  that something began or ended, the moment it did                  a line of journal.jsonl
     SavedTurn     one turn, on disk before the next one starts                      turn-N/turn.json
     TrialRecord   what happened: turns, transcript, workspace changes, failures     record.json
     Criteria      what a model said about the trial's criteria                      criteria.json
@@ -627,11 +628,26 @@ class AttemptResult(Value):
     folder: str
 
 
+class TornAttempt(Value):
+    """An attempt that the end of skillup itself cut off: `turns` ended before, and what they took is known.
+
+    What the turn that was running took is not, and is in no figure.
+    """
+
+    attempt: int
+    turns: int
+    duration_ms: int
+    usage: Usage
+    cost_usd: float | None
+    folder: str
+
+
 class TrialResult(Value):
     """One entry of `case_results`: a trial and its verdict.
 
-    After retries it is the last valid attempt's (PASS or FAIL), else the last one's; `attempt_results` are all of them
-    then. `best_of_n` is set where a FAIL was tried again: then `first_valid_status` is what rates count.
+    `attempts` are those that ended; `torn_attempts` did not, and measure nothing. After retries it is the last valid
+    attempt's (PASS or FAIL), else the last one's; `attempt_results` are all of them then. `best_of_n` is set where a
+    FAIL was tried again: then `first_valid_status` is what rates count.
     """
 
     schema_version: SchemaVersion = SCHEMA_VERSION
@@ -643,6 +659,7 @@ class TrialResult(Value):
     trial: int
     attempts: int
     attempt_results: tuple[AttemptResult, ...] = ()
+    torn_attempts: tuple[TornAttempt, ...] = ()
     best_of_n: int | None = None
     first_valid_status: Status | None = None
     duration_ms: int
@@ -782,11 +799,15 @@ class HostFacts(Value):
 
 
 class SuiteFacts(Value):
-    """A suite of a run: its name, the file or folder that it was read from, and where its trials ran."""
+    """A suite of a run: its name, the file or folder that it was read from, and where its trials ran.
+
+    `sha256` is that of what it decides for all its cases: environment, retries, fallback.
+    """
 
     name: str
     source: str
     environment: EnvironmentFacts = EnvironmentFacts()
+    sha256: str = ""
 
 
 class ModelFacts(Value):
@@ -815,13 +836,18 @@ class AgentFacts(Value):
     permissions: str
     login: str
     source: str
+    session_binding: Literal["isolated", "shared"] = "isolated"
+    limits: dict[str, float | None] = {}
+    fallback: str | None = None
 
 
 class RunManifest(Value):
     """What a run is made of, written before anything is run.
 
-    `judges` are the models that judge criteria. `cases` and `skills` map names to SHA-256 of their contents; `trials`
-    are the trials' folders, relative to the run directory, in order.
+    `command` is how it was started, in the folder `cwd`; `iteration` of `iterations` is its place in `--iteration N`.
+    `judges` are the models that judge criteria. `cases`, `skills` and `files` (fixtures, patches, scripts of judges)
+    map names to SHA-256 of their contents; `trials` are the trials' folders, relative to the run directory, in order.
+    `resumed_anyway` has what was different when `--resume-anyway` went on: a line each.
     """
 
     schema_version: SchemaVersion = SCHEMA_VERSION
@@ -837,12 +863,58 @@ class RunManifest(Value):
     judges: tuple[JudgeFacts, ...] = ()
     cases: dict[str, str]
     skills: dict[str, str]
+    files: dict[str, str] = {}
     trials: tuple[str, ...]
+    cwd: str = ""
+    iteration: int = 1
+    iterations: int = 1
+    resumed_anyway: tuple[str, ...] = ()
+
+
+JournalEvent = Literal[
+    "run_started",
+    "run_resumed",
+    "trial_started",
+    "attempt_started",
+    "turn_ended",
+    "attempt_ended",
+    "retry_wait",
+    "trial_ended",
+    "trial_reopened",
+    "run_ended",
+]
+
+
+class JournalEntry(Value):
+    """One event of a run; keys that say nothing of it are left out.
+
+    `trial` is its folder, relative to the run directory. `pid` is the process of skillup and `mark` what all that it
+    starts carries, for `run_started` and `run_resumed`. `status` is that of the turn, attempt, trial or run that ended,
+    `code` the short word of a verdict; `seconds` are those of a wait. `torn_bytes` of a line that was cut off were
+    removed from the end of the journal, `differences` taken in spite of themselves.
+    """
+
+    schema_version: SchemaVersion = SCHEMA_VERSION
+    time: str
+    event: JournalEvent
+    trial: str | None = None
+    attempt: int | None = None
+    turn: int | None = None
+    status: TurnStatus | Status | Literal["finished", "interrupted", "stopped"] | None = None
+    code: str | None = None
+    seconds: float | None = None
+    pid: int | None = None
+    mark: int | None = None
+    command: tuple[str, ...] | None = None
+    trials_left: int | None = None
+    torn_bytes: int | None = None
+    differences: tuple[str, ...] | None = None
 
 
 class RunResult(Value):
     """All trials of one run that ended. `running` is a run without an end: it goes on, or was killed.
 
+    `resumed_anyway` says what was different for a part of the trials: a line each.
     `totals` count all trials, whoever ran them; its rates are None where some ran as `single_shot_fallback` and others
     did not. `judging` is apart from `total_tokens`, and None where nobody was asked.
     """
@@ -861,6 +933,7 @@ class RunResult(Value):
     trials_planned: int
     totals: Totals
     totals_by_agent: tuple[AgentTotals, ...] = ()
+    resumed_anyway: tuple[str, ...] = ()
     case_results: tuple[TrialResult, ...]
 
 

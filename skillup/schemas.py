@@ -22,6 +22,7 @@ from skillup.results import (
     Evaluated,
     Grading,
     Iterations,
+    JournalEntry,
     RunManifest,
     RunPlan,
     RunResult,
@@ -43,6 +44,7 @@ Schema = dict[str, Any]
 WRITTEN: Mapping[str, type[BaseModel]] = MappingProxyType(
     {
         "run": RunManifest,
+        "journal": JournalEntry,
         "result": RunResult,
         "trial-result": TrialResult,
         "criteria": Criteria,

@@ -12,6 +12,7 @@ import pytest
 from skillup.environments.bubblewrap import BubblewrapKind
 from skillup.environments.process import Nursery
 from skillup.spec.suite import Environment
+from tests.forked import Forked
 from tests.support import REPOSITORY, Project
 
 
@@ -46,3 +47,10 @@ def claude(tmp_path: Path, tools: Path) -> Iterator[Project]:
     made = Project(tmp_path / "project", tools)
     yield made
     made.close()
+
+
+@pytest.fixture(scope="session")
+def forked() -> Iterator[Forked]:
+    """The command line for tests that call it often."""
+    with Forked() as made:
+        yield made

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from pathlib import Path
 
 import click
 
@@ -61,6 +62,20 @@ def command() -> None:
             "whole process trees are ended" if sys.platform == "linux" else "process groups only (no subreaper here)"
         )
         _line("processes", owned)
+        _show_left(base)
+
+
+def _show_left(base: Path) -> None:
+    """What runs left behind that died: the next start removes it."""
+    from skillup.environments.host import left_roots
+    from skillup.environments.survivors import survivors
+    from skillup.reports.plain import plain
+
+    for root in left_roots(base):
+        _line("left behind", f"{root}, of a run that died; the next run removes it")
+    for one in survivors():
+        _line("left behind", f"process {one.pid} of the run that died as process {one.run}: {plain(one.command)}")
+        _line("", "`skillup run --resume` of that run ends it")
 
 
 def _line(name: str, text: str) -> None:

@@ -18,6 +18,8 @@ from skillup.errors import Cancelled, RunDirectoryError
 if TYPE_CHECKING:
     from skillup.execution.criteria import Ask
 
+COPY = "judge a copy of the run that you may write to"
+
 
 @click.command("judge")
 @click.argument("run", type=click.Path(path_type=Path))
@@ -63,6 +65,7 @@ def command(
         from skillup.execution.again import Again, trials_again
         from skillup.execution.agreement import measure
         from skillup.execution.attempts import judge_attempts
+        from skillup.execution.directories import held
         from skillup.execution.services import open_services
         from skillup.execution.store import write_json
         from skillup.judging.totals import SOME_ERROR, exit_code
@@ -80,6 +83,7 @@ def command(
             if agreement is not None:
                 show_agreement(measure(trials, agreement), as_json=as_json)
                 return
+            stack.enter_context(held(run, "skillup judge", hint=COPY, writes=False))
             for trial in trials:
                 services.pause(0)  # whoever judges by rules alone waits for nothing that notices a stop
                 judge_attempts(trial.folder, trial.step, trial.case)
@@ -87,7 +91,7 @@ def command(
             write_json(run / "result.json", judged)
         except OSError as error:
             message = f"the verdicts cannot be written: {error.filename}: {error.strerror}"
-            raise RunDirectoryError(message, hint="judge a copy of the run that you may write to") from error
+            raise RunDirectoryError(message, hint=COPY) from error
         except Cancelled:
             click.echo("interrupted: the trials that were judged before are saved", err=True)
             sys.exit(INTERRUPTED)

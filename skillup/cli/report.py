@@ -19,7 +19,10 @@ def command(run: Path, formats: tuple[str, ...], as_json: bool, verbose: int) ->
     """Show the results of a run from its saved trials alone; also of one that was interrupted, or is still going on."""
     with expected_errors():
         from skillup.execution import rundir
+        from skillup.execution.directories import held
 
         saved = rundir.saved_run(run)
         show(saved, as_json=as_json, verbosity=verbose)
-        write_reports(run, saved, formats, quiet=as_json)
+        if formats:
+            with held(run, "skillup report", hint="report on a copy of the run"):
+                write_reports(run, saved, formats, quiet=as_json)

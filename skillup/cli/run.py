@@ -14,7 +14,8 @@ import click
 from skillup.cli.common import agent_option, case_filters, expected_errors, format_option, suite_arguments
 from skillup.cli.interrupts import INTERRUPTED, Interrupts
 from skillup.cli.output import show_plan
-from skillup.cli.runs import Work, iterate, once
+from skillup.cli.resuming import Statuses, check_usage, take_up
+from skillup.cli.runs import Work, iterate, once, resume
 
 if TYPE_CHECKING:
     from skillup.spec.suite import Suite
@@ -61,6 +62,19 @@ if TYPE_CHECKING:
     metavar="N",
     help="Run everything N times, each as an iteration of its own, and say which cases are flaky.",
 )
+@click.option(
+    "--resume",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="RUN",
+    help="Go on with the run in this directory: what ended is not run again.",
+)
+@click.option("--resume-anyway", is_flag=True, help="With --resume: although suite, agents or CLIs have changed.")
+@click.option(
+    "--only-status",
+    type=Statuses(),
+    metavar="STATUS,…",
+    help="With --resume: run the trials that ended so once more, too; their results so far are kept.",
+)
 @click.option("--dry-run", is_flag=True, help="Plan everything, print what would run, and write nothing.")
 @format_option
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
@@ -71,6 +85,7 @@ def command(paths: tuple[Path, ...], allowed: tuple[Path, ...], **options: Any) 
     PATH is a suite (eval.yaml or its folder), a case file, or a folder of cases; by default evals/eval.yaml,
     eval.yaml or cases/.
     """
+    check_usage(options)
     with Interrupts() as interrupts:
         try:
             with expected_errors(), ExitStack() as stack:
@@ -90,6 +105,7 @@ def _run(
 ) -> int:
     from skillup.environments.host import sweep, trial_base
     from skillup.environments.process import Nursery
+    from skillup.environments.survivors import mark_this_process
     from skillup.execution import directories
     from skillup.execution.judges import JudgeChoice
     from skillup.execution.plan import Choices, make_plan
@@ -97,12 +113,17 @@ def _run(
     from skillup.loading.selection import select
 
     host = dict(os.environ)
+    directories.private_umask()
+    unfinished = None
+    if options["resume"] is not None:
+        unfinished, paths, allowed, options = take_up(paths, allowed, options, stack)
     expected = _read_expected(options["expected"])
     loaded = load_suites(paths, allowed)
     suites = select(loaded, options["include"], options["exclude"])
     if expected is not None:
         left_out = _ids(loaded) - _ids(suites)
         expected = {name: wanted for name, wanted in expected.items() if name not in left_out}
+    mark = mark_this_process()
     nursery = stack.enter_context(Nursery())
     judge = JudgeChoice(options["judge_model"], without=options["no_model_judge"])
     choices = Choices(
@@ -120,13 +141,15 @@ def _run(
         click.echo(f"warning: {warning}", err=True)
     if options["dry_run"]:
         directories.refuse_used(options["output_dir"])
+        plan = unfinished.left_of(plan, options["only_status"] or ()) if unfinished else plan
         show_plan(plan, suites[0].name, options["iteration"] or 1, as_json=options["as_json"])
         return 0
     for root in sweep(trial_base(host)):
         click.echo(f"warning: {root}, of a run that died, cannot be removed", err=True)
     interrupts.run_begins(nursery.kill)
-    directories.private_umask()
-    work = Work(suites, plan, nursery, interrupts.stopping, host, options, expected)
+    work = Work(suites, plan, nursery, interrupts.stopping, host, options, expected, mark)
+    if unfinished is not None:
+        return resume(work, unfinished)
     return iterate(work, options["iteration"]) if options["iteration"] > 1 else once(work)
 
 

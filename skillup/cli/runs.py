@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,9 +18,10 @@ from skillup.cli.output import show, show_iterations, write_reports
 
 if TYPE_CHECKING:
     from skillup.environments.process import Nursery
+    from skillup.execution.journal import Journal
     from skillup.execution.plan import Plan
-    from skillup.execution.task import TrialTask
-    from skillup.results import RunResult
+    from skillup.execution.resume import Unfinished
+    from skillup.results import RunManifest, RunResult, TrialResult
     from skillup.spec.suite import Suite
 
 BROKEN_OFF = 3
@@ -28,7 +30,10 @@ BROKEN_OFF = 3
 
 @dataclass(frozen=True)
 class Work:
-    """What a run needs. `options` are those of the command; `expected` how its cases are to end, if that was given."""
+    """What a run needs. `options` are those of the command; `expected` how its cases are to end, if that was given.
+
+    `mark` is what all its processes carry (`skillup.environments.survivors`).
+    """
 
     suites: Sequence[Suite]
     plan: Plan
@@ -37,6 +42,7 @@ class Work:
     host: Mapping[str, str]
     options: Mapping[str, Any]
     expected: Mapping[str, str] | None
+    mark: int | None
 
     @property
     def as_json(self) -> bool:
@@ -62,7 +68,7 @@ def once(work: Work) -> int:
     """
     from skillup.execution.directories import new_directory
 
-    return _run(work, new_directory(work.suites[0].name, work.options["output_dir"])).code
+    return _fresh(work, new_directory(work.suites[0].name, work.options["output_dir"])).code
 
 
 def iterate(work: Work, times: int) -> int:
@@ -80,8 +86,9 @@ def iterate(work: Work, times: int) -> int:
     codes: list[int] = []
     try:
         for directory in new_directories(work.suites[0].name, work.options["output_dir"], times):
-            click.echo(f"iteration {len(outcomes) + 1} of {times}: {directory}", err=work.as_json)
-            outcomes.append(_run(work, directory, shows=not work.as_json))
+            number = len(outcomes) + 1
+            click.echo(f"iteration {number} of {times}: {directory}", err=work.as_json)
+            outcomes.append(_fresh(work, directory, number, times))
             if not work.as_json:
                 click.echo()
             if not outcomes[-1].goes_on:
@@ -106,8 +113,80 @@ def iterate(work: Work, times: int) -> int:
     return max([*codes, *(outcome.code for outcome in outcomes)])  # 130 beats 3, 3 beats 1
 
 
-def carry_out(work: Work, directory: Path) -> RunResult | None:
-    """Runs everything once in this directory, and shows no more than progress.
+def resume(work: Work, unfinished: Unfinished) -> int:
+    """Runs what is left of a run, whose directory the caller has locked, and gives the exit code of the whole.
+
+    Raises:
+        RunDirectoryError: what is there is not what is planned, is damaged, or cannot be written; nothing was run.
+    """
+    from skillup.execution import rundir
+    from skillup.execution.journal import JournalFile
+    from skillup.execution.manifest import Started, masker_of
+
+    options, before = work.options, unfinished
+    started = Started(tuple(rundir.command_line()), datetime.now(UTC))
+    unfinished = unfinished.checked(work.suites, work.plan, started, anyway=options["resume_anyway"])
+    unfinished, again = unfinished.reopened(options["only_status"] or (), work.plan)
+    click.echo(_what_is_left(before, unfinished, again), err=True)
+    if unfinished.is_finished:
+        return _shown(work, unfinished.directory, rundir.saved_run(unfinished.directory))
+    torn = unfinished.journal.torn_bytes
+    with JournalFile(unfinished.directory, masker_of(work.plan), torn_bytes=torn) as journal:
+        journal.write(
+            "run_resumed",
+            pid=os.getpid(),
+            mark=work.mark,
+            command=started.command,
+            trials_left=len(unfinished.manifest.trials) - len(unfinished.ended),
+            torn_bytes=torn or None,
+            differences=unfinished.manifest.resumed_anyway or None,
+        )
+        before.catch_up(journal)
+        unfinished.open_again()
+        for name in again:
+            journal.write("trial_reopened", unfinished.directory / name, status=before.ended[name].status)
+        run = carry_out(work, unfinished.directory, unfinished.manifest, journal, unfinished.ended)
+    return BROKEN_OFF if run is None else _shown(work, unfinished.directory, run)
+
+
+def _what_is_left(before: Unfinished, now: Unfinished, again: Sequence[str]) -> str:
+    trials, iteration = len(now.manifest.trials), now.manifest.iteration
+    parts = [f"{len(now.ended)} of {trials} trials had ended"]
+    parts += [f"{before.begun} had begun and start anew"] if before.begun else []
+    parts += [f"{len(again)} are run once more"] if again else []
+    parts += ["nothing is left to run"] if len(now.ended) == trials else []
+    if now.manifest.iterations > 1:
+        parts.append(f"this is iteration {iteration} of {now.manifest.iterations}, and no other is touched")
+    return f"resuming {now.directory}: {'; '.join(parts)}"
+
+
+def _fresh(work: Work, directory: Path, iteration: int = 1, iterations: int = 1) -> Outcome:
+    """Runs everything in a new directory.
+
+    Raises:
+        RunDirectoryError: it cannot be written, or another run has taken it meanwhile; nothing was run.
+    """
+    from skillup.execution import rundir
+    from skillup.execution.directories import held
+    from skillup.execution.journal import JournalFile
+    from skillup.execution.manifest import Started, masker_of
+
+    started = Started(tuple(rundir.command_line()), datetime.now(UTC), iteration, iterations)
+    with held(directory, "skillup run"):
+        manifest = rundir.begin(directory, work.suites, work.plan, started)
+        with JournalFile(directory, masker_of(work.plan)) as journal:
+            journal.write("run_started", pid=os.getpid(), mark=work.mark, command=started.command)
+            run = carry_out(work, directory, manifest, journal, {})
+        if run is None:
+            return Outcome(directory, None, BROKEN_OFF, goes_on=False)
+        code = _shown(work, directory, run, shows=iterations == 1 or not work.as_json)
+    return Outcome(directory, run, code, goes_on=not work.stopping.is_set())
+
+
+def carry_out(
+    work: Work, directory: Path, manifest: RunManifest, journal: Journal, ended: Mapping[str, TrialResult]
+) -> RunResult | None:
+    """Runs every trial that is not among those that have `ended`, and shows no more than progress.
 
     None when the results could not be kept; a run that the user stopped has fewer results than trials.
     """
@@ -117,45 +196,50 @@ def carry_out(work: Work, directory: Path) -> RunResult | None:
     from skillup.execution.runner import run_all
     from skillup.execution.services import open_services
 
-    rundir.write_manifest(directory, work.suites, work.plan, rundir.command_line(), datetime.now(UTC))
-    tasks = work.plan.below(directory)
+    tasks = tuple(task for task in work.plan.below(directory) if str(task.folder.relative_to(directory)) not in ended)
     try:
         with ExitStack() as stack, open_progress(len(tasks)) as tell:
-            services = stack.enter_context(open_services(work.nursery, work.stopping, work.host, tell))
-            results = run_all(tasks, services, work.plan.parallelism)
-        return rundir.finish(directory, results, "interrupted" if len(results) < len(tasks) else "finished")
+            services = stack.enter_context(open_services(work.nursery, work.stopping, work.host, tell, journal))
+            for result in ended.values():
+                for session in result.session_ids:
+                    services.sessions.owner(session, directory / result.folder)
+            new = run_all(tasks, services, work.plan.parallelism)
+        results = rundir.in_order(manifest, (*ended.values(), *new))
+        whole = len(results) == len(manifest.trials)
+        run = rundir.finish(directory, results, "finished" if whole else "interrupted")
+        journal.write("run_ended", status=run.status)
     except (RunDirectoryError, OSError) as error:
-        _say_broken_off(directory, tasks, error)
+        _say_broken_off(directory, manifest, error)
+        with suppress(RunDirectoryError):
+            journal.write("run_ended", status="stopped")
         return None
+    return run
 
 
-def _run(work: Work, directory: Path, *, shows: bool = True) -> Outcome:
-    """Runs everything once in this directory, shows it, and writes the reports."""
+def _shown(work: Work, directory: Path, run: RunResult, *, shows: bool = True) -> int:
+    """Shows a run that is over, writes its reports, and gives its exit code."""
     from skillup.judging.totals import exit_code
 
-    run = carry_out(work, directory)
-    if run is None:
-        return Outcome(directory, None, BROKEN_OFF, goes_on=False)
     if shows:
         show(run, as_json=work.as_json, verbosity=work.options["verbose"])
     click.echo(f"report: {directory / 'result.json'}", err=work.as_json)
     asked = [name for suite in work.suites for name in suite.formats]
     write_reports(directory, run, [*work.options["formats"], *asked], quiet=work.as_json)
-    if run.status == "interrupted":
-        ended = len(run.case_results)
-        click.echo(f"interrupted: {ended} of {run.trials_planned} trials ended and are on disk", err=True)
-        code = exit_code(run.totals, interrupted=True)
-    else:
-        code = exit_code(run.totals) if work.expected is None else _hold_against(run, work)
-    return Outcome(directory, run, code, goes_on=not work.stopping.is_set())
+    if run.status == "finished":
+        return exit_code(run.totals) if work.expected is None else _hold_against(run, work)
+    ended, total = len(run.case_results), run.trials_planned
+    click.echo(f"interrupted: {ended} of {total} trials ended and are on disk", err=True)
+    click.echo(f"`skillup run --resume {directory}` goes on", err=True)
+    return exit_code(run.totals, interrupted=True)
 
 
-def _say_broken_off(directory: Path, tasks: tuple[TrialTask, ...], error: Exception) -> None:
+def _say_broken_off(directory: Path, manifest: RunManifest, error: Exception) -> None:
     """Says that a run cannot go on because its results cannot be kept, and what there is."""
-    ended = sum((task.folder / "result.json").exists() for task in tasks)
-    click.echo(f"the run was stopped: {error}\nmake room, or run again with another --output-dir", err=True)
+    ended = sum((directory / name / "result.json").exists() for name in manifest.trials)
+    click.echo(f"the run was stopped: {error}", err=True)
+    click.echo(f"make room, and go on with `skillup run --resume {directory}`", err=True)
     shown = f"; `skillup report {directory}` shows them" if ended else ""
-    click.echo(f"{ended} of {len(tasks)} trials had ended{shown}", err=True)
+    click.echo(f"{ended} of {len(manifest.trials)} trials had ended{shown}", err=True)
 
 
 def _hold_against(run: RunResult, work: Work) -> int:

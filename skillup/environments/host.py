@@ -151,16 +151,34 @@ def _make(root: TrialRoot) -> None:
 
 def sweep(base: Path) -> tuple[Path, ...]:
     """Removes the roots of runs that died; the roots of living ones stay. Those that resisted are given back."""
-    if not base.exists() or not _is_private(base):
-        return ()
     left = []
+    for path, lock in _abandoned(base):
+        with suppress(OSError):
+            if not _release(path, lock):
+                left.append(path)
+    return tuple(left)
+
+
+def left_roots(base: Path) -> tuple[Path, ...]:
+    """The roots of runs that died, which the next run removes."""
+    found = []
+    for path, lock in _abandoned(base):
+        os.close(lock)
+        found.append(path)
+    return tuple(found)
+
+
+def _abandoned(base: Path) -> Iterator[tuple[Path, int]]:
+    """The roots of runs that died, each with its lock, held."""
+    if not base.exists() or not _is_private(base):
+        return
     for place in sorted(base.glob("*.lock")):
         if _LOCK.match(place.name):
+            lock = None
             with suppress(OSError):  # its run lives, another sweep was quicker, or it is no lock of ours
                 lock = _lock(place, os.O_RDWR, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if lock is not None and not _release(place.with_suffix(""), lock):
-                    left.append(place.with_suffix(""))
-    return tuple(left)
+            if lock is not None:
+                yield place.with_suffix(""), lock
 
 
 def _is_private(base: Path) -> bool:

@@ -6,7 +6,6 @@ Where the judging alone broke, it alone is repeated: the agent has done its work
 from __future__ import annotations
 
 import random
-import re
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,8 +15,9 @@ from typing import Final
 from skillup.errors import Cancelled, ErrorKind, RunDirectoryError
 from skillup.execution.criteria import CriteriaStep
 from skillup.execution.grading import grade
+from skillup.execution.saved import has_record, saved_trial, torn_attempts
 from skillup.execution.setup import secrets_of
-from skillup.execution.store import write_json
+from skillup.execution.store import read_model, write_json
 from skillup.execution.task import Services, TrialTask
 from skillup.execution.trial import give_up, run_trial
 from skillup.execution.waiting import Chance, pause_after
@@ -33,30 +33,37 @@ PASSING_FAULTS: Final[frozenset[ErrorKind]] = frozenset(
 
 VALID = ("PASS", "FAIL")
 
-_ATTEMPT = re.compile(r"attempt-([1-9][0-9]*)")
-"""The folder of an attempt; beside it may lie what somebody has copied for a look."""
-
 
 def run_attempts(task: TrialTask, services: Services) -> TrialResult:
     """Runs a trial, or its judging, again where that is called for and allowed; `result.json` of the trial is last.
 
+    Attempts that are there from before count: those that ended are not made again, those that were torn stay as they
+    are, and the next one has the next number.
+
     Raises:
         Cancelled: the user stopped the run; the attempts that had ended are on disk, the trial has no result.
-        RunDirectoryError: the trial cannot be saved.
+        RunDirectoryError: the trial cannot be saved, or what is saved of it is damaged.
     """
-    results = [_attempt(task, services)]
-    repeated = 0
-    services.pools.heard(task.agent, results[-1].error)
-    while (pause := pause_before_next(results, task.retry, repeated)) is not None:
-        if _lacks_answers(results[-1]):
+    before = saved_trial(task.folder)
+    services.journal.write("trial_started", task.folder)
+    results = [_attempt(replace(task, attempt=number), services) for number in before.whole]
+    settled = sum(number <= before.settled for number in before.whole)
+    number, repeated = before.last, before.repeated
+    while (pause := pause_before_next(results[settled:], task.retry, repeated)) is not None:
+        if pause:
+            services.journal.write("retry_wait", task.folder, attempt=number, seconds=round(pause, 3))
+        if results[settled:] and _lacks_answers(results[-1]):
             services.pause(pause)
             repeated += 1
-            results[-1] = _attempt(replace(task, attempt=len(results)), services, _judge_again)
+            results[-1] = _made(replace(task, attempt=results[-1].attempts), services, _judge_again)
         else:
-            waited = services.wait_for(task.agent, pause)
-            results.append(_attempt(replace(task, attempt=len(results) + 1, waited_seconds=waited), services))
+            waited = services.wait_for(task.agent, pause) if results[settled:] else 0.0
+            number += 1
+            results.append(_attempt(replace(task, attempt=number, waited_seconds=waited), services))
             services.pools.heard(task.agent, results[-1].error)
-    return _save(task.folder, results)
+    result = _save(task.folder, results)
+    services.journal.ended("trial_ended", task.folder, result)
+    return result
 
 
 def judge_attempts(folder: Path, criteria: CriteriaStep, other: Case | None = None) -> TrialResult | None:
@@ -66,9 +73,7 @@ def judge_attempts(folder: Path, criteria: CriteriaStep, other: Case | None = No
         Cancelled: the user stopped it while a model was asked.
         RunDirectoryError: an attempt is damaged.
     """
-    names = (_ATTEMPT.fullmatch(path.parent.name) for path in folder.glob("attempt-*/record.json"))
-    numbers = sorted(int(name[1]) for name in names if name)
-    results = [grade(folder / f"attempt-{number}", criteria, other) for number in numbers]
+    results = [grade(folder / f"attempt-{number}", criteria, other) for number in saved_trial(folder).whole]
     return _save(folder, results) if results else None
 
 
@@ -78,7 +83,18 @@ def _judge_again(task: TrialTask, services: Services) -> TrialResult:
     return grade(task.attempt_folder, CriteriaStep("missing", task.judges, services, masker=masker))
 
 
-def _attempt(
+def _attempt(task: TrialTask, services: Services) -> TrialResult:
+    """Makes an attempt, or takes it as it is when it has ended before."""
+    if (task.attempt_folder / "result.json").exists():
+        return read_model(task.attempt_folder / "result.json", TrialResult)
+    if not has_record(task.attempt_folder):
+        services.journal.write("attempt_started", task.folder, attempt=task.attempt)
+    result = _made(task, services)
+    services.journal.ended("attempt_ended", task.folder, result, task.attempt)
+    return result
+
+
+def _made(
     task: TrialTask, services: Services, run: Callable[[TrialTask, Services], TrialResult] = run_trial
 ) -> TrialResult:
     try:
@@ -95,7 +111,7 @@ def _attempt(
 
 
 def _save(folder: Path, results: Sequence[TrialResult]) -> TrialResult:
-    result = together(results)
+    result = together(results).model_copy(update={"torn_attempts": torn_attempts(folder)})
     try:
         write_json(folder / "result.json", result)
     except OSError as error:
@@ -106,10 +122,12 @@ def _save(folder: Path, results: Sequence[TrialResult]) -> TrialResult:
 def pause_before_next(
     results: Sequence[TrialResult], policy: RetryPolicy, repeated: int = 0, chance: Chance = random.uniform
 ) -> float | None:
-    """Seconds to wait before one more attempt, or judging; None when there is none to be made.
+    """Seconds to wait before one more attempt, or judging, 0 before the first; None when there is none to be made.
 
     `repeated` is how often the judging alone has been; the policy counts both.
     """
+    if not results:
+        return 0.0
     last, done = results[-1], len(results) + repeated
     if done > policy.max_retries or not _calls_for_another(last, policy):
         return None
@@ -140,23 +158,23 @@ def _lacks_answers(result: TrialResult) -> bool:
 def together(results: Sequence[TrialResult]) -> TrialResult:
     """What the attempts of a trial mean: the last valid one, else the last; marked where a FAIL was tried again."""
     if len(results) == 1:
-        return results[0]
+        return results[0].model_copy(update={"attempts": 1})
     valid = [result for result in results if result.status in VALID]
     shown = valid[-1] if valid else results[-1]
     first = valid[0].status if valid else None
     return shown.model_copy(
         update={
             "attempts": len(results),
-            "attempt_results": tuple(_short(result, number) for number, result in enumerate(results, start=1)),
+            "attempt_results": tuple(_short(result) for result in results),
             "best_of_n": len(results) if first == "FAIL" and results[-1] is not valid[0] else None,
             "first_valid_status": first,
         }
     )
 
 
-def _short(result: TrialResult, number: int) -> AttemptResult:
+def _short(result: TrialResult) -> AttemptResult:
     return AttemptResult(
-        attempt=number,
+        attempt=result.attempts,  # of one attempt it is its number
         status=result.status,
         code=result.grading.code,
         reason=result.grading.reason,

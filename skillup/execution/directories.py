@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from skillup.environments.locks import HOLDER_NAME, LOCK_NAME, FolderBusyError, hold_folder
 from skillup.errors import RunDirectoryError
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 """What a suite's name may hold and a folder's name should not."""
 
 _LONGEST_NAME = 60
+
+_ELSEWHERE = "use --output-dir DIR"
+
+_UNWRITABLE = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 def new_directory(name: str, chosen: Path | None) -> Path:
@@ -61,6 +68,31 @@ def not_empty(directory: Path) -> RunDirectoryError:
     return RunDirectoryError(f"{directory} is not empty", hint=hint)
 
 
+@contextmanager
+def held(directory: Path, command: str, *, hint: str = _ELSEWHERE, writes: bool = True) -> Iterator[None]:
+    """Keeps everybody else from writing into a run directory. `command` is what others are told that its holder does.
+
+    Where nothing can be written, whoever may not have to write (`writes=False`) needs nobody kept away. `hint` says
+    what else can be done where it can be neither locked nor left unlocked.
+
+    Raises:
+        RunDirectoryError: somebody else holds it, or it cannot be locked.
+    """
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(hold_folder(directory, command, 0.0, threading.Event()))
+        except FolderBusyError as error:
+            busy = "wait until it has ended, or end it; to read is always possible: `skillup report`"
+            raise RunDirectoryError(str(error), hint=busy) from error
+        except FileNotFoundError as error:
+            raise RunDirectoryError(f"there is no folder {directory}", hint="name the folder of a run") from error
+        except (OSError, NotImplementedError) as error:
+            if writes or not isinstance(error, OSError) or error.errno not in _UNWRITABLE:
+                why = error.strerror if isinstance(error, OSError) else "its file system knows no locks"
+                raise RunDirectoryError(f"{directory} cannot be locked: {why}", hint=hint) from error
+        yield
+
+
 def private_umask() -> None:
     """Run directories hold what agents saw: readable by their owner only where the file system can say so."""
     os.umask(0o077)
@@ -72,7 +104,7 @@ def _making() -> Iterator[None]:
         yield
     except OSError as error:
         what = f"{error.filename}: {error.strerror}"
-        raise RunDirectoryError(f"no run directory can be made: {what}", hint="use --output-dir DIR") from error
+        raise RunDirectoryError(f"no run directory can be made: {what}", hint=_ELSEWHERE) from error
 
 
 def _fresh(chosen: Path) -> Path:
@@ -82,7 +114,10 @@ def _fresh(chosen: Path) -> Path:
 
 
 def _refuse(chosen: Path) -> None:
-    if any(chosen.iterdir()):
+    if {path.name for path in chosen.iterdir()} - {
+        LOCK_NAME,
+        HOLDER_NAME,
+    }:  # a lock alone: whoever died had begun nothing
         raise not_empty(chosen)
 
 

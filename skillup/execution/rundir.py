@@ -2,101 +2,41 @@
 
 from __future__ import annotations
 
-import hashlib
-import platform
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from skillup import __version__
 from skillup.errors import RunDirectoryError
 from skillup.execution.directories import not_empty
-from skillup.execution.masked import masked
+from skillup.execution.manifest import Started, make_manifest
 from skillup.execution.plan import Plan
-from skillup.execution.record import facts_of, stamp
+from skillup.execution.record import stamp
 from skillup.execution.store import read_model, write_json
 from skillup.judging.totals import count, count_by_agent, judging_of, usage_of
-from skillup.masking import Masker
-from skillup.results import (
-    AgentFacts,
-    HostFacts,
-    JudgeFacts,
-    ModelFacts,
-    RunManifest,
-    RunResult,
-    SuiteFacts,
-    TrialResult,
-)
-from skillup.spec.agent import Agent
+from skillup.results import RunManifest, RunResult, TrialResult
 from skillup.spec.suite import Suite
 
 
-def write_manifest(
-    directory: Path, suites: Sequence[Suite], plan: Plan, command: Sequence[str], started: datetime
-) -> RunManifest:
-    """Writes `run.json`, before anything is run: what will be run, with what, where.
+def begin(directory: Path, suites: Sequence[Suite], plan: Plan, started: Started) -> RunManifest:
+    """Writes `run.json`, before anything is run. The directory is locked by the caller.
 
     Raises:
         RunDirectoryError: another run has taken the directory meanwhile, or it cannot be written.
     """
-    manifest = RunManifest(
-        run_id=f"{started.astimezone(UTC):%Y%m%dT%H%M%SZ}-{directory.resolve().name}",
-        suite=suites[0].name,
-        skillup_version=__version__,
-        start_time=stamp(started),
-        command=tuple(command),
-        host=HostFacts(python=platform.python_version(), system=platform.system(), release=platform.release()),
-        parallelism=plan.parallelism,
-        suites=tuple(
-            SuiteFacts(name=suite.name, source=str(suite.source), environment=facts_of(suite.environment))
-            for suite in suites
-        ),
-        agents=tuple(_facts(agent, plan.versions[agent.name]) for agent in plan.agents),
-        judges=tuple(
-            JudgeFacts(provider=ref.provider, name=ref.name, base_url=ref.base_url, engine=ref.engine)
-            for ref in dict.fromkeys(ref for task in plan.tasks for ref in task.judges.values())
-        ),
-        cases={task.case.id: _hash(task.case.model_dump_json(by_alias=True)) for task in plan.tasks},
-        skills={
-            skill.name: _hash("".join(f"{name}\0{_digest(skill.folder / name)}\n" for name in skill.files))
-            for suite in suites
-            for skill in suite.skills
-        },
-        trials=tuple(str(task.folder) for task in plan.tasks),
-    )
     path = directory / "run.json"
+    if path.exists():
+        raise not_empty(directory)
     try:
-        path.open("x").close()  # of two runs with the same --output-dir, one gets it
-        write_json(path, masked(manifest, Masker(secret for agent in plan.agents for secret in agent.secrets)))
-    except FileExistsError:
-        raise not_empty(directory) from None
+        manifest = make_manifest(directory, suites, plan, started)
+        write_json(path, manifest)
     except OSError as error:
-        raise RunDirectoryError(f"{path} cannot be written: {error.strerror}", hint="use --output-dir DIR") from error
+        where = error.filename or path
+        raise RunDirectoryError(
+            f"{path} cannot be written: {where}: {error.strerror}", hint="use --output-dir DIR"
+        ) from error
     return manifest
-
-
-def _facts(agent: Agent, version: str | None) -> AgentFacts:
-    return AgentFacts(
-        name=agent.name,
-        engine=agent.engine,
-        engine_version=version,
-        model=ModelFacts(provider=agent.model.provider, name=agent.model.name, base_url=agent.model.base_url),
-        settings=agent.settings,
-        variables=tuple(sorted(agent.env)),
-        permissions=agent.permissions,
-        login=agent.login,
-        source=agent.source,
-    )
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def finish(directory: Path, results: Sequence[TrialResult], status: Literal["finished", "interrupted"]) -> RunResult:
@@ -127,6 +67,7 @@ def _summary(
         trials_planned=len(manifest.trials),
         totals=count(results),
         totals_by_agent=count_by_agent(results),
+        resumed_anyway=manifest.resumed_anyway,
         case_results=tuple(results),
     )
 
@@ -138,7 +79,9 @@ def read_manifest(directory: Path) -> RunManifest:
         RunDirectoryError: there is none, it is damaged, or of another version.
     """
     if not (directory / "run.json").is_file():
+        within = sorted(path.parent.name for path in directory.glob("*/run.json"))
         hint = "name the folder that `skillup run` reported: the one that holds run.json"
+        hint = f"it holds several: name one of {', '.join(within)}" if within else hint
         raise RunDirectoryError(f"{directory} is not a run directory", hint=hint)
     manifest = read_model(directory / "run.json", RunManifest)
     strange = [
@@ -159,6 +102,22 @@ def trial_folders(directory: Path) -> tuple[Path, ...]:
     return tuple(directory / name for name in read_manifest(directory).trials)
 
 
+def in_order(manifest: RunManifest, results: Iterable[TrialResult]) -> tuple[TrialResult, ...]:
+    """The results of trials in the order of the manifest; not each of them has to be there."""
+    by_folder = {str(PurePosixPath(result.folder).parent): result for result in results}
+    return tuple(by_folder[name] for name in manifest.trials if name in by_folder)
+
+
+def saved_results(directory: Path, manifest: RunManifest) -> dict[str, TrialResult]:
+    """The results of the trials that ended, by their folders as the manifest has them, and in its order.
+
+    Raises:
+        RunDirectoryError: one of them is damaged.
+    """
+    paths = {name: directory / name / "result.json" for name in manifest.trials}
+    return {name: read_model(path, TrialResult) for name, path in paths.items() if path.exists()}
+
+
 def saved_run(directory: Path) -> RunResult:
     """A run as its trials' saved results show it, finished or not.
 
@@ -166,8 +125,7 @@ def saved_run(directory: Path) -> RunResult:
         RunDirectoryError: it is not a run directory, holds no trial that ended, or is damaged.
     """
     manifest = read_manifest(directory)
-    paths = [directory / name / "result.json" for name in manifest.trials]
-    results = [read_model(path, TrialResult) for path in paths if path.exists()]
+    results = tuple(saved_results(directory, manifest).values())
     if not results:
         tried = any(any((directory / name).glob("attempt-*/record.json")) for name in manifest.trials)
         hint = f"`skillup judge {directory}` counts the attempts that did" if tried else "none was finished: run again"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from skillup.environments.process import Nursery
+from skillup.execution.journal import Journal
 from skillup.execution.task import Progress, Services
 from skillup.execution.waiting import Paused, Pools
 from skillup.modelclient.clients import ModelClients
@@ -15,10 +16,15 @@ from skillup.modelserver.server import ModelServer
 
 @contextmanager
 def open_services(
-    nursery: Nursery, cancelled: threading.Event, host: Mapping[str, str], tell: Callable[[Progress | Paused], None]
+    nursery: Nursery,
+    cancelled: threading.Event,
+    host: Mapping[str, str],
+    tell: Callable[[Progress | Paused], None],
+    journal: Journal | None = None,
 ) -> Iterator[Services]:
     """Services for a run; the loopback model starts with the first trial that asks for it.
 
+    Without a `journal` nothing is kept of what happens, as where a run that is over is judged.
     Nobody has to listen to `tell`: a terminal that was closed must not cost a trial.
     """
     lock = threading.Lock()
@@ -35,7 +41,9 @@ def open_services(
             tell(progress)
 
     try:
-        yield Services(nursery, host, cancelled, models, ModelClients(cancelled), told, Pools(told))
+        yield Services(
+            nursery, host, cancelled, models, ModelClients(cancelled), told, Pools(told), journal or Journal()
+        )
     finally:
         for server in started:
             server.close()

@@ -1,7 +1,9 @@
 """How a trial's files get into the run directory, masked and whole, and how they are read back.
 
 <run>/run.json                                      the manifest, written first
+<run>/journal.jsonl                                 what began and ended, the moment it did
 <run>/result.json                                   all trials, when the run ends
+<run>/<case>/<agent>/<variant>/trial-K/             result.json  earlier/result-N.json
 <run>/<case>/<agent>/<variant>/trial-K/attempt-N/   case.json  record.json  grading.json  timing.json  result.json
                                                     criteria.json  judge-calls.jsonl  judge-turns/N/{stdout,stderr}
                                                     judges/ID/…  revisions/N/…
@@ -15,6 +17,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
@@ -36,17 +39,56 @@ _M = TypeVar("_M", bound=BaseModel)
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Writes a file so that a reader, or a crash, sees the old one or the new one, never a part."""
+    """Writes a file so that a reader, or a crash, sees the old one or the new one, never a part.
+
+    Raises:
+        OSError: it cannot be written; the old one is as it was.
+    """
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         with partial.open("wb") as file:
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
+        _put_in_place(partial, path)
     except OSError:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
         raise
+
+
+def _put_in_place(partial: Path, path: Path) -> None:
+    """Gives a file that is whole its name, once its content is on disk."""
+    with partial.open("rb") as file:
+        if os.fstat(file.fileno()).st_size:  # of most turns stderr is empty, and waiting for the disk is the dear part
+            os.fsync(file.fileno())
+    partial.replace(path)
+
+
+def partial_files(run: Path) -> tuple[Path, ...]:
+    """What whoever died was writing into a run directory: not in what agents made, where anything may lie."""
+    trial = "*/*/*/trial-*"
+    places = ("", f"{trial}/", f"{trial}/attempt-*/", f"{trial}/attempt-*/turn-*/", f"{trial}/attempt-*/judges/*/")
+    return tuple(path for place in places for path in run.glob(f"{place}.*.partial"))
+
+
+def move(source: Path, target: Path) -> None:
+    """Gives a file another name in the run directory; after a crash it has one of both.
+
+    Raises:
+        OSError: it cannot be moved.
+    """
+    target.parent.mkdir(exist_ok=True)
+    source.replace(target)
+    for folder in (target.parent, source.parent):
+        _keep_names(folder)
+
+
+def _keep_names(folder: Path) -> None:
+    """Puts the names in a folder on disk: a power cut can take back what was renamed without it."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def write_json(path: Path, value: BaseModel | dict[str, Any], *, replacing: Callable[[], None] = lambda: None) -> None:
@@ -60,6 +102,7 @@ def write_json(path: Path, value: BaseModel | dict[str, Any], *, replacing: Call
     if not (path.is_file() and path.stat().st_size == len(written) and path.read_bytes() == written):
         replacing()
         write_atomically(path, written)
+        _keep_names(path.parent)
 
 
 def _page(value: BaseModel) -> bytes:
@@ -81,11 +124,17 @@ def write_lines(path: Path, values: Iterable[Any]) -> None:
 
 
 class TrialFolder:
-    """One attempt's folder, being written. Everything goes through the masker."""
+    """One attempt's folder, being written. Everything goes through the masker.
 
-    def __init__(self, path: Path, masker: Masker) -> None:
+    `saved` is told of a turn once all of it is on disk, and before the next one starts.
+    """
+
+    def __init__(
+        self, path: Path, masker: Masker, saved: Callable[[Path, TurnRecord], None] = lambda _folder, _turn: None
+    ) -> None:
         self.path = path
         self.masker = masker
+        self._saved = saved
         path.mkdir(parents=True, exist_ok=True)
 
     def save_case(self, case: Case) -> None:
@@ -98,8 +147,11 @@ class TrialFolder:
         folder.mkdir()
         for source, name in zip(streams or (), ("stdout", "stderr"), strict=False):
             if source.exists():
-                copy_masked(source, folder / name, self.masker)
+                partial = folder / f".{name}.{os.getpid()}.partial"
+                copy_masked(source, partial, self.masker)
+                _put_in_place(partial, folder / name)
         write_json(folder / "turn.json", {"schema_version": SCHEMA_VERSION, **masked(record, self.masker)})
+        self._saved(self.path, record)
 
     def save_requests(self, requests: Iterable[RecordedRequest]) -> None:
         """Saves what the loopback model was asked, a line a request."""

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from skillup.execution.journal import Journal
 from skillup.execution.processes import Processes
 from skillup.execution.single_shot import joined
 from skillup.execution.waiting import Paused, Pools
@@ -102,13 +103,15 @@ class SessionClaims:
 class Services(Processes):
     """What all trials of a run share. `models` starts the loopback model when it is first asked for.
 
-    `clients` opens the models that judge; `pools` knows which providers are to be left alone.
+    `clients` opens the models that judge; `pools` knows which providers are to be left alone. `journal` keeps what
+    happens.
     """
 
     models: Callable[[], ModelServer]
     clients: ModelClients
     tell: Callable[[Progress | Paused], None]
     pools: Pools
+    journal: Journal
     sessions: SessionClaims = field(default_factory=SessionClaims)
 
     def wait_for(self, agent: Agent, seconds: float) -> float:

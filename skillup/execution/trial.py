@@ -29,6 +29,7 @@ from skillup.execution.grading import grade, grade_unjudged
 from skillup.execution.place import Place, open_place
 from skillup.execution.programs import run_programs
 from skillup.execution.record import Talk, record_trial, record_turn, traffic_of, with_artifacts
+from skillup.execution.saved import has_record
 from skillup.execution.scripts import run_scripts
 from skillup.execution.sessions import home_of_its_own, mixed_up, with_session_file
 from skillup.execution.setup import secrets_of
@@ -51,11 +52,18 @@ COMPLETED = Ending(how="completed")
 def run_trial(task: TrialTask, services: Services) -> TrialResult:
     """Runs one trial and judges it; everything is on disk when this returns.
 
+    A conversation that is on disk, because skillup died before it was judged, is judged and not held again.
+
     Raises:
         Cancelled: the user stopped the run; the turns that had ended are on disk, the trial has no result.
         RunDirectoryError, OSError: the trial cannot be saved.
     """
-    folder = TrialFolder(task.attempt_folder, Masker(secrets_of(task, services.host)))
+    folder = TrialFolder(
+        task.attempt_folder, Masker(secrets_of(task, services.host)), saved=services.journal.turn_ended
+    )
+    criteria = CriteriaStep("rest", task.judges, services, masker=folder.masker)
+    if has_record(task.attempt_folder):
+        return grade(task.attempt_folder, criteria)
     folder.save_case(task.case)
     started = datetime.now(UTC)
     clock = time.monotonic()
@@ -66,7 +74,7 @@ def run_trial(task: TrialTask, services: Services) -> TrialResult:
             talk = Talk.impossible(Failure.of(error))
         record = record_trial(task, talk, started, time.monotonic() - clock)
         folder.save_record(with_artifacts(record, talk.workspace, task.case.collect_artifacts, folder))
-        result = grade(task.attempt_folder, CriteriaStep("rest", task.judges, services, masker=folder.masker))
+        result = grade(task.attempt_folder, criteria)
         if talk.workspace and (task.keep == "all" or (task.keep == "failed" and result.status != "PASS")):
             keep_workspace(talk.workspace, task.attempt_folder, folder.masker)
     return result
@@ -78,7 +86,7 @@ def give_up(task: TrialTask, services: Services, failure: Failure) -> TrialResul
     Raises:
         RunDirectoryError, OSError: it cannot be saved.
     """
-    if (task.attempt_folder / "record.json").exists():
+    if has_record(task.attempt_folder):
         return grade_unjudged(task.attempt_folder, failure)
     folder = TrialFolder(task.attempt_folder, Masker(secrets_of(task, services.host)))
     folder.save_case(task.case)

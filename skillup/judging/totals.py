@@ -64,9 +64,13 @@ def is_fallback(result: TrialResult) -> bool:
 
 
 def usage_of(results: Sequence[TrialResult]) -> Usage:
-    """What trials used together, in all their attempts; one that was kept from running used nothing."""
+    """What trials used together, in all their attempts; one that was kept from running used nothing.
+
+    Nobody knows it where an attempt was torn: what its last turn used was never told.
+    """
     ran = [result for result in results if result.grading.code not in ("requires", "dependency")]
-    return add_usage([tried.usage for result in ran for tried in _tries(result)])
+    ended = [tried.usage for result in ran for tried in _tries(result)]
+    return add_usage([*ended, *(Usage() for result in results for _ in result.torn_attempts)])
 
 
 def judging_of(results: Sequence[TrialResult]) -> JudgingTotals | None:

@@ -63,6 +63,8 @@ def print_run(run: RunResult, console: Console, *, verbosity: int = 0) -> None:
         say(console, Text(_judging(run.judging)))
     if len(run.case_results) != run.trials_planned:
         say(console, Text(_unfinished(run)))
+    for difference in run.resumed_anyway:  # the trials of this run are of two kinds
+        say(console, Text(f"resumed anyway: {plain(difference)}"))
 
 
 def _one_below_the_other(results: Sequence[TrialResult], console: Console) -> None:

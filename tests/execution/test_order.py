@@ -11,6 +11,7 @@ import pytest
 from skillup.environments.process import Nursery
 from skillup.execution.order import Queue
 from skillup.execution.plan import Choices, make_plan
+from skillup.execution.waiting import Pools
 from skillup.loading.native import load_suites
 from tests.support import Finished, Project
 
@@ -164,7 +165,7 @@ def test_a_trial_that_ended_before_counts_as_it_ended_then(project: Project) -> 
     with Nursery() as nursery:
         plan = make_plan(load_suites([project.root / "cases"]), Choices(agents=("demo",)), dict(os.environ), nursery)
     rest = [task for task in plan.below(done.directory) if task.case.depends_on]
-    waiting, found = Queue(rest), {}
+    waiting, found = Queue(rest, Pools(lambda _: None)), {}
     while (taken := waiting.take(threading.Event())) is not None:
         found[taken[1].case.id] = taken[1].withheld
     assert found["after-good"] is None

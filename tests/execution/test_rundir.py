@@ -12,8 +12,9 @@ import pytest
 
 from skillup.errors import RunDirectoryError
 from skillup.execution.directories import new_directory
+from skillup.execution.manifest import Started
 from skillup.execution.plan import Plan
-from skillup.execution.rundir import read_manifest, saved_run, trial_folders, write_manifest
+from skillup.execution.rundir import begin, read_manifest, saved_run, trial_folders
 from skillup.execution.store import write_json
 from skillup.execution.task import TrialTask
 from skillup.masking import MASK
@@ -144,7 +145,7 @@ def write(
         keep="none",
     )
     plan = Plan((task,), (agent,), {"demo": "1.0"}, 2, ())
-    return write_manifest(directory, (suite,), plan, ["skillup", "run", SECRET], STARTED)
+    return begin(directory, (suite,), plan, Started(("skillup", "run", SECRET), STARTED))
 
 
 class TestTheManifest:
