@@ -16,6 +16,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from skillup.conformance.outcome import ConformanceResult
 from skillup.results import (
     Agreement,
     Criteria,
@@ -57,6 +58,7 @@ WRITTEN: Mapping[str, type[BaseModel]] = MappingProxyType(
         "iterations": Iterations,
         "plan": RunPlan,
         "agreement": Agreement,
+        "conformance": ConformanceResult,
     }
 )
 """What we write, files and `--json`, by the name of its schema."""

@@ -21,7 +21,7 @@ ROWS: tuple[frozenset[str], ...] = (
     frozenset({"__main__"}),
     frozenset({"cli", "schemas"}),
     frozenset({"reports", "execution"}),
-    frozenset({"judging", "simulation", "engines"}),
+    frozenset({"judging", "simulation", "engines", "conformance"}),
     frozenset({"modelserver", "modelclient"}),
     frozenset({"environments"}),
     frozenset({"loading"}),
@@ -32,11 +32,12 @@ ROWS: tuple[frozenset[str], ...] = (
 )
 """The contract's layout, the top first."""
 
-ALONE = "builtin_agent"
-"""A program of its own that is started as a process: it uses nothing of ours but the version, and nobody imports it."""
+ALONE = frozenset({"builtin_agent", "fakecli"})
+"""Programs of their own that are started as processes: they use nothing of ours but the version, and nobody imports
+them."""
 
 OWNERS: Mapping[str, tuple[str, ...]] = {
-    "subprocess": ("environments/process.py", "environments/supervisor.py", f"{ALONE}/"),
+    "subprocess": ("environments/process.py", "environments/supervisor.py", *(f"{name}/" for name in sorted(ALONE))),
     "multiprocessing": (),
     "pty": (),
     "yaml": ("loading/",),
@@ -90,8 +91,8 @@ def violations(name: str, text: str) -> Iterator[str]:
             yield f"{said}`from skillup import {', '.join(names)}` hides what is meant: name the module"
         elif is_below(module, "skillup"):
             yield from (said + why for why in _edge(own, module))
-        elif own == ALONE and module.partition(".")[0] not in sys.stdlib_module_names:
-            yield f"{said}{ALONE} uses the standard library only, not {module}"
+        elif own in ALONE and module.partition(".")[0] not in sys.stdlib_module_names:
+            yield f"{said}{own} uses the standard library only, not {module}"
 
 
 def _edge(own: str, module: str) -> Iterator[str]:
@@ -99,8 +100,9 @@ def _edge(own: str, module: str) -> Iterator[str]:
     if len(parts) == 1 or parts[1] == own:
         return
     other = parts[1]
-    if ALONE in (own, other):
-        yield f"{ALONE} is a program of its own: no import of {module} in {own}"
+    programs = ALONE & {own, other}
+    if programs:
+        yield f"{' and '.join(sorted(programs))}: a program of its own, so no import of {module} in {own}"
         return
     above, below = row_of(own), row_of(other)
     if above is None or below is None:
@@ -121,7 +123,7 @@ def test_imports_point_down_and_outside_things_have_one_owner() -> None:
 def test_every_package_stands_in_a_row() -> None:
     there = {path.stem for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()}
     rows = {name for row in ROWS for name in row}
-    assert there - {"__init__", "__pycache__"} - rows == {ALONE}
+    assert there - {"__init__", "__pycache__"} - rows == ALONE
 
 
 @pytest.mark.parametrize(
@@ -141,6 +143,9 @@ def test_every_package_stands_in_a_row() -> None:
         ("builtin_agent/x.py", "import pydantic", "uses the standard library only"),
         ("builtin_agent/x.py", "from skillup.errors import x", "a program of its own"),
         ("engines/x.py", "from skillup.builtin_agent.loop import x", "a program of its own"),
+        ("conformance/x.py", "from skillup.fakecli.plan import x", "fakecli: a program of its own"),
+        ("fakecli/x.py", "from skillup.builtin_agent.loop import x", "a program of its own"),
+        ("conformance/x.py", "from skillup.execution.plan import x", "execution is above it"),
     ],
 )
 def test_each_kind_of_violation_is_found(name: str, text: str, said: str) -> None:

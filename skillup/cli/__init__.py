@@ -15,6 +15,7 @@ _COMMANDS = {
     "judge": "judge a finished run again, without any agent",
     "report": "show the results of a finished run",
     "doctor": "what is installed here, and what is missing",
+    "conformance": "hold skillup against the failures of real agent CLIs",
 }
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -160,8 +160,9 @@ def _what_is_left(before: Unfinished, now: Unfinished, again: Sequence[str]) -> 
     return f"resuming {now.directory}: {'; '.join(parts)}"
 
 
-def _fresh(work: Work, directory: Path, iteration: int = 1, iterations: int = 1) -> Outcome:
-    """Runs everything in a new directory.
+@contextmanager
+def fresh(work: Work, directory: Path, iteration: int = 1, iterations: int = 1) -> Iterator[RunResult | None]:
+    """Runs everything in a new directory, which is held meanwhile, and gives what `carry_out` does.
 
     Raises:
         RunDirectoryError: it cannot be written, or another run has taken it meanwhile; nothing was run.
@@ -177,6 +178,16 @@ def _fresh(work: Work, directory: Path, iteration: int = 1, iterations: int = 1)
         with JournalFile(directory, masker_of(work.plan)) as journal:
             journal.write("run_started", pid=os.getpid(), mark=work.mark, command=started.command)
             run = carry_out(work, directory, manifest, journal, {})
+        yield run
+
+
+def _fresh(work: Work, directory: Path, iteration: int = 1, iterations: int = 1) -> Outcome:
+    """Runs everything in a new directory, and shows it.
+
+    Raises:
+        RunDirectoryError: as `fresh`.
+    """
+    with fresh(work, directory, iteration, iterations) as run:
         if run is None:
             return Outcome(directory, None, BROKEN_OFF, goes_on=False)
         code = _shown(work, directory, run, shows=iterations == 1 or not work.as_json)
