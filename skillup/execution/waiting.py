@@ -94,10 +94,10 @@ class Pools:
             if error is None:
                 self._failures.pop(pool, None)
                 return
-            paused_until = self._until.get(pool, 0.0)
-            if paused_until <= now:  # those that fail together are one failure
-                self._failures[pool] = self._failures.get(pool, 0) + 1
-            seconds = longest_pause(self._failures[pool]) if error.retry_after is None else error.retry_after
+            paused_until, failures = self._until.get(pool, 0.0), self._failures.get(pool, 0)
+            # Those that fail together are one failure, also where another was answered in between.
+            self._failures[pool] = failures = failures + 1 if paused_until <= now else max(failures, 1)
+            seconds = longest_pause(failures) if error.retry_after is None else error.retry_after
             if seconds > LONGEST_ASKED_SECONDS or now + seconds <= paused_until:
                 return
             self._until[pool] = now + seconds

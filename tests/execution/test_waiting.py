@@ -209,6 +209,13 @@ class TestPools:
         pools.heard(agent(), failure("rate_limit", 10.0))
         assert pools.seconds_left(agent()) > 29, "a shorter pause shortens none"
 
+    def test_a_fault_of_the_same_wave_after_an_answer_is_the_first_of_a_new_row(self) -> None:
+        pools = Pools(lambda _: None)
+        pools.heard(agent(), failure("rate_limit", 30.0))
+        pools.heard(agent(), None)
+        pools.heard(agent(), failure("overloaded"))
+        assert 29 < pools.seconds_left(agent()) <= 30
+
     @pytest.mark.parametrize("kind", ["network", "quota", "auth", "crash", "timeout", "internal"])
     def test_other_faults_pause_nobody(self, kind: ErrorKind) -> None:
         pools = Pools(lambda _: None)
