@@ -34,6 +34,7 @@ from skillup.masking import Masker
 from skillup.modelserver.route import RecordedRequest
 from skillup.results import SCHEMA_VERSION, TrialRecord, TurnRecord
 from skillup.spec.case import Case
+from skillup.transcript import Value
 
 _M = TypeVar("_M", bound=BaseModel)
 
@@ -163,7 +164,7 @@ class TrialFolder:
 
 
 def read_model(path: Path, model: type[_M]) -> _M:
-    """A saved file, read back as what it was written from.
+    """A saved file, read back as what it was written from; keys of results that a later skillup added are left out.
 
     Raises:
         RunDirectoryError: it cannot be read, is damaged, or was written by another version.
@@ -173,7 +174,8 @@ def read_model(path: Path, model: type[_M]) -> _M:
     except OSError as error:
         raise RunDirectoryError(f"{path} cannot be read: {error.strerror}", hint="is this a run directory?") from error
     try:
-        return model.model_validate_json(data)
+        # Our own files may gain keys within a version; of a case every key has a meaning.
+        return model.model_validate_json(data, extra="ignore" if issubclass(model, Value) else None)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])

@@ -271,6 +271,27 @@ class TestReadingBack:
         assert evidence.record == told
         assert evidence.ignore_case
 
+    def test_what_a_later_version_added_is_left_out_but_for_a_case_where_each_key_has_a_meaning(
+        self, tmp_path: Path
+    ) -> None:
+        place = folder(tmp_path)
+        place.save_case(case())
+        place.save_record(record(turns=(turn(),)))
+
+        def add(name: str, *below: str | int) -> None:
+            data = inner = json.loads((place.path / name).read_bytes())
+            for key in below:
+                inner = inner[key]
+            inner["added_later"] = 1
+            (place.path / name).write_text(json.dumps(data))
+
+        add("record.json")
+        add("record.json", "turns", 0)
+        assert load_trial(place.path)[1].record == record(turns=(turn(),))
+        add("case.json")
+        with pytest.raises(RunDirectoryError, match="added_later"):
+            load_trial(place.path)
+
     @pytest.mark.parametrize(
         ("name", "data", "said"),
         [
