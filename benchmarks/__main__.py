@@ -1,4 +1,4 @@
-"""Runs the benchmarks that are named, or all: `python -m benchmarks [startup] [validate] [judge] [turn] …`."""
+"""Runs the benchmarks that are named, or all: `python -m benchmarks [NAME …]`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import platform
 import tempfile
 from pathlib import Path
 
-from benchmarks import claude, journal, judge, startup, turn, validate
+from benchmarks import claude, journal, judge, sandbox, startup, turn, validate
 
 BENCHMARKS = {
     "startup": startup.main,
@@ -17,6 +17,7 @@ BENCHMARKS = {
     "turn": turn.main,
     "journal": journal.main,
     "claude": claude.main,
+    "sandbox": sandbox.main,
 }
 
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 import os
 import shlex
 import statistics
-import subprocess
 from pathlib import Path
 
-from benchmarks.measure import SKILLUP, measure, plain_variables, spread
+from benchmarks.measure import SKILLUP, measure, plain_variables, real_clis, spread
 from skillup.engines.base import Endpoint, Session, TurnRequest
 from skillup.engines.claude_code import ClaudeCode
 from skillup.modelserver.scripted import ScriptedSource
@@ -38,11 +37,7 @@ script:
 
 def main(folder: Path) -> None:
     """Prints the CPU time of both and their ratio, round by round."""
-    repository = Path(__file__).resolve().parents[1]
-    install = subprocess.run(
-        ["sh", str(repository / "tests/tools/install.sh")], check=True, stdout=subprocess.PIPE, text=True
-    )
-    env = plain_variables(folder, path=install.stdout.strip())
+    env = plain_variables(folder, path=real_clis())
     cases = folder / "cases"
     cases.mkdir()
     for number in range(TRIALS):

@@ -36,6 +36,12 @@ def plain_variables(root: Path, *, path: str = "") -> dict[str, str]:
     }
 
 
+def real_clis() -> str:
+    """The folder of the pinned agent CLIs, installed if need be."""
+    install = Path(__file__).resolve().parents[1] / "tests/tools/install.sh"
+    return subprocess.run(["sh", str(install)], check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+
+
 def measure(argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]) -> Cost:
     """Runs a command that must succeed, its output thrown away."""
     before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()

@@ -14,7 +14,7 @@ TURNS = 100
 ROUNDS = 5
 MANY_FILES = 10_000
 
-_AGENT = """\
+AGENT = """\
 #!/bin/sh
 [ "$1" = --version ] && { echo 1.0; exit; }
 while [ $# -gt 0 ]; do
@@ -29,7 +29,7 @@ echo '{"type":"result","subtype":"success","is_error":false,"result":"ok","sessi
 def main(folder: Path) -> None:
     """Prints what a turn adds, for both workspaces."""
     agent = folder / "agent.sh"
-    agent.write_text(_AGENT)
+    agent.write_text(AGENT)
     agent.chmod(0o755)
     (folder / "trivial.yaml").write_text(f"engine: claude_code\nmodel: scripted\nsettings: {{binary: {agent}}}\n")
     fixture = folder / "many"

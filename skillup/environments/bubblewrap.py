@@ -18,6 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from skillup.environments import inside
 from skillup.environments.address import Address, at_port
 from skillup.environments.base import Missing, TrialEnvironment
 from skillup.environments.host import CERTIFICATES, TrialRoot, passing_root
@@ -48,9 +49,12 @@ _ALONE: Final = (
 
 _INSIDE: Final = (
     *("-I", "-S", "-B", "-c"),
-    "import sys; sys.path.insert(0, sys.argv[1]); import skillup.environments.inside as m; m.main(sys.argv[2])",
+    f"import sys; sys.path.insert(0, sys.argv[1]); import {inside.__name__} as m; m.main(sys.argv[2])",
 )
-"""How the first process is started: by the Python that runs us, without anything that is installed beside it."""
+"""How the first process is started: by the Python that runs us, without anything that is installed beside it.
+
+That we import it, too, leaves it compiled where it is read from; to compile it takes longer than to start it.
+"""
 
 _HOSTS: Final = "127.0.0.1 localhost\n::1 localhost\n"
 

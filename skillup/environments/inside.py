@@ -4,8 +4,8 @@ The sandbox is started with this as its program and a socket as descriptor 3, at
 supervisor outside. The command is ended and reported from in here, because only its parent sees how it ended, and only
 from in here its daemons can be told from the sandbox itself. When this process ends, the kernel ends all that is left.
 
-It is started for every command, so it imports little. No process of the sandbox may look into it or stop it: as the
-first one it gets no signals from them, and it lets nobody trace it.
+It is started for every command, so it imports little: no `typing`, for one. No process of the sandbox may look into it
+or stop it: as the first one it gets no signals from them, and it lets nobody trace it.
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ import ctypes
 import json
 import resource
 import socket
-from typing import Any, Final
 
 from skillup.environments.forwarder import forward
 from skillup.environments.supervisor import INSIDE_FD, own, read_request
 
-_PR_SET_DUMPABLE: Final = 4
-_LIMITS: Final = {"file_size_mb": resource.RLIMIT_FSIZE, "memory_mb": resource.RLIMIT_DATA}
+_PR_SET_DUMPABLE = 4
+_LIMITS = {"file_size_mb": resource.RLIMIT_FSIZE, "memory_mb": resource.RLIMIT_DATA}
 
 
 def main(text: str) -> None:
@@ -29,7 +28,7 @@ def main(text: str) -> None:
     `text` is JSON: `ways` are pairs of a port of 127.0.0.1 and the Unix socket that stands for it, `limits` the numbers
     of `environment.limits`.
     """
-    asked: dict[str, Any] = json.loads(text)
+    asked = json.loads(text)
     ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     for port, path in asked["ways"]:
         forward(port, path)

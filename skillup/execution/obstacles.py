@@ -54,6 +54,16 @@ def environment_obstacle(wanted: Environment, host: Mapping[str, str], nursery: 
     return _obstacle("environment", missing.message, missing.hint) if missing else None
 
 
+def permission_obstacle(agent: Agent, wanted: Environment) -> Failure | None:
+    """Whether an agent that may write in its trial alone would run where it can write anywhere."""
+    if agent.permissions == "full" or wanted.type != "none":
+        return None
+    message = f"{agent.name} asks for `permissions: workspace`, and on the host nothing keeps it from writing elsewhere"
+    return _obstacle(
+        "environment", message, "write `environment: {type: bubblewrap}` in the suite, or `permissions: full`"
+    )
+
+
 def network_obstacle(agent: Agent, wanted: Environment) -> Failure | None:
     """Whether an agent cannot reach its model through the network that its suite leaves it."""
     if wanted.network == "full" or (wanted.network == "model_only" and agent.model.scripted):

@@ -19,6 +19,7 @@ from skillup.execution.obstacles import (
     engine_version,
     environment_obstacle,
     network_obstacle,
+    permission_obstacle,
     resumes,
     skill_obstacle,
 )
@@ -148,6 +149,7 @@ def _trials(suite: Suite, agent: Agent, probes: _Probes, base: Path, choices: Ch
             missing
             or credential_obstacle(engine, agent, suite, probes.host)
             or skill_obstacle(suite, agent)
+            or permission_obstacle(agent, suite.environment)
             or network_obstacle(agent, suite.environment)
             or case_obstacle(case, agent, engine, choices.fallback or agent.fallback or suite.fallback)
         )

@@ -29,6 +29,9 @@ DEFAULT_EXIT_SECONDS = 20.0
 Fallback = Literal["single_shot"]
 """All turns in one message, in one process."""
 
+Permissions = Literal["full", "workspace"]
+"""Whether an agent may write where whoever runs skillup may, or only in its trial."""
+
 LATER_ENGINES = frozenset({"opencode", "qodercli", "qwen_code"})
 """Engines of the format that are not supported yet."""
 
@@ -129,9 +132,7 @@ class AgentProfile(Spec):
     does. `fallback` is what an engine that cannot resume a session may do with a case of several turns.
     """
 
-    later_values: ClassVar[Mapping[str, frozenset[str]]] = MappingProxyType(
-        {"session": frozenset({"live"}), "permissions": frozenset({"workspace"})}
-    )
+    later_values: ClassVar[Mapping[str, frozenset[str]]] = MappingProxyType({"session": frozenset({"live"})})
 
     engine: Words
     description: str = ""
@@ -143,7 +144,7 @@ class AgentProfile(Spec):
     home: Words | None = None
     login: Literal["none", "copy"] = "none"
     fallback: Fallback | None = None
-    permissions: Literal["full"] = "full"
+    permissions: Permissions = "full"
     limits: Limits = Field(default_factory=Limits)
 
     @model_validator(mode="after")
@@ -194,7 +195,7 @@ class Agent:
     secrets: tuple[str, ...]
     missing: tuple[tuple[str, str], ...]
     login: Literal["none", "copy"]
-    permissions: Literal["full"]
+    permissions: Permissions
     limits: Limits
     source: str
     shared_home: Path | None = None

@@ -100,6 +100,20 @@ def test_the_host_has_no_network_or_limits_of_its_own(project: Project) -> None:
 
 
 @pytest.mark.usefixtures("bubblewrap")
+def test_an_agent_that_may_write_in_its_trial_alone_needs_a_sandbox(project: Project) -> None:
+    project.write("agents/careful.yaml", "engine: builtin\nmodel: scripted\npermissions: workspace\n")
+    write(project, "type: none")
+    error = project.run(".", "--agent", "careful").trial().error
+    assert error is not None
+    assert (error.kind, error.phase) == ("environment", "plan")
+    assert "on the host nothing keeps it from writing elsewhere" in error.message
+    assert "type: bubblewrap" in error.hint
+    write(project, "type: bubblewrap")
+    done = project.run(".", "--agent", "careful")
+    assert (done.trial().status, done.trial().agent.permissions) == ("PASS", "workspace")
+
+
+@pytest.mark.usefixtures("bubblewrap")
 def test_where_it_ran_is_in_the_manifest_and_in_every_result(project: Project) -> None:
     write(project, "type: bubblewrap, limits: {file_size_mb: 5}")
     done = project.run(".", "--agent", "demo", "--agent", "builtin", "--model", "scripted")

@@ -195,9 +195,9 @@ PROFILES = {
             "beside it, or remove it: each trial has a home of its own then)"
         ),
     ),
-    "permissions: workspace": (
-        "engine: builtin\npermissions: workspace\n",
-        'agents/mine.yaml:2:14: permissions: "workspace" is part of the format but not supported yet (supported: full)',
+    "permissions: none": (
+        "engine: builtin\npermissions: none\n",
+        "agents/mine.yaml:2:14: permissions: must be one of full, workspace",
     ),
     "parameters of the model": (
         "engine: builtin\nmodel: {name: m, params: {temperature: 0}}\n",
