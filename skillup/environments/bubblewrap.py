@@ -91,7 +91,7 @@ class Bubblewrap:
         package, python = Path(__file__).resolve().parents[1], Path(sys.executable).resolve()
         path = command.env.get("PATH", os.defpath)
         places = [*places_of(Path(find_executable(command)), path), *places_of(python, path), package]
-        places += [Path(command.env[name]) for name in CERTIFICATES if name in command.env]
+        places += [*command.reads, *(Path(command.env[name]) for name in CERTIFICATES if name in command.env)]
         shown = [place for place in dict.fromkeys(places) if not _within(place, _SYSTEM) and os.path.lexists(place)]
         asked = {"ways": self.ways, "limits": self.wanted.limit_numbers}
         return replace(

@@ -63,6 +63,7 @@ class Command:
     """One program call. `argv[0]` is looked up on the PATH in `env`; `env` is the whole environment.
 
     `stdin`: a file, or a FIFO that its writer has open already; None is /dev/null.
+    `reads`: what it needs of the host beside its trial and itself, for an environment that does not show everything.
     `enclosure`: the call of a program that confines the command, and in which a supervisor of ours waits for it on
     descriptor 3 (`skillup.environments.inside`); empty on the host. Program and folder are named as they are in there.
     """
@@ -72,6 +73,7 @@ class Command:
     cwd: Path
     stdin: Path | None = None
     enclosure: tuple[str, ...] = ()
+    reads: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -472,7 +472,7 @@ class Enclosed(Tree):
         while self.status is None:
             self.pump(killed_at - time.monotonic())
             self.hand_in()
-            if self.killing:
+            if self.killing or b"\n" in self.said:  # what cannot be killed keeps the enclosure from ending
                 killed_at = min(killed_at, time.monotonic() + KILL_PATIENCE_SECONDS)
             if time.monotonic() > killed_at:
                 break

@@ -97,7 +97,9 @@ def _command(
     write_json(told, {**given, "workspace_path": str(root.workspace) if shown else None})
     own = {"PYTHONDONTWRITEBYTECODE": "1"}  # Python would write its caches into the suite
     variables = child_variables(services.host, root, task.environment.env, own)
-    return Command(program.command, variables, task.suite_root / (program.cwd or "."), stdin=told)
+    return Command(
+        program.command, variables, task.suite_root / (program.cwd or "."), stdin=told, reads=(task.suite_root,)
+    )
 
 
 def _given(case: Case, program: Program, turns: Sequence[TurnRecord], turn: int | None) -> dict[str, Any]:

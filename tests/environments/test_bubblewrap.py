@@ -104,6 +104,23 @@ def test_only_the_trial_can_be_written(shell: Shell, root: TrialRoot) -> None:
     assert (root.home / "home").read_text() == "b\n"
 
 
+def test_what_a_command_needs_of_the_host_is_shown_and_cannot_be_written(shell: Shell, tmp_path: Path) -> None:
+    program = tmp_path / "suite" / "program"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\npwd; cat data; echo more >> data\n")
+    program.chmod(0o755)
+    (program.parent / "data").write_text("read\n")
+    (tmp_path / "beside").write_text("canary")
+    asked = Command(("./program",), {"PATH": "/usr/bin:/bin"}, program.parent, reads=(program.parent,))
+    with BubblewrapKind().open(shell.wanted, shell.root, os.environ, ()) as environment:
+        command = environment.command(asked)
+    ended = shell.nursery.run(command, stdout=shell.output, stderr=shell.errors, deadline_seconds=20)
+    assert ended.exit_code != 0
+    assert shell.output.read_text() == f"{program.parent}\nread\n"
+    assert "Read-only file system" in shell.errors.read_text()
+    assert shell.run(f"ls {program.parent}").exit_code != 0
+
+
 def test_what_a_turn_leaves_in_tmp_is_there_in_the_next(shell: Shell) -> None:
     shell.says("echo kept > /tmp/note; echo gone > /dev/shm/note")
     assert shell.says("cat /tmp/note; cat /dev/shm/note 2>/dev/null || true") == "kept"
