@@ -54,6 +54,7 @@ MORE: Mapping[str, str] = MappingProxyType(
         "deaf": "ignores the signals that are to end it",
         "stranger": "answers in a session that is not the one that was asked for",
         "cumulative-usage": "counts the tokens of the whole conversation in every turn",
+        "over-budget": "takes more money or tokens than it may, or does not say how much",
     }
 )
 """Failures that were met or feared while this orchestrator was built."""

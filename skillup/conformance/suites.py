@@ -62,6 +62,8 @@ def _write_suite(scenario: Scenario, place: Path, program: Path) -> Path:
         place / "agents" / f"{scenario.name}.yaml",
         {
             "engine": scenario.engine,
+            # Nobody is asked there. Each has an address of its own, because a limit pauses all trials at an address.
+            "model": {"base_url": f"http://127.0.0.1:9/{scenario.name}"},
             "env": {_CREDENTIALS[scenario.engine]: "none", "SKILLUP_FAKE_PLAN": str(plan)},
             "settings": {"binary": str(program), **scenario.settings},
             "limits": scenario.limits,

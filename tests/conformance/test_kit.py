@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -65,31 +67,41 @@ def test_the_docs_list_every_failure_in_the_same_words() -> None:
     assert [row for row, does in ROWS.items() if f"\n| `{row}` | {does} |\n" not in text] == []
 
 
+@pytest.fixture(scope="module")
+def keeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    """A project whose runs several tests look at."""
+    made = Project(tmp_path_factory.mktemp("keeper") / "project")
+    yield made
+    made.close()
+
+
+@pytest.fixture(scope="module")
+def kept(keeper: Project) -> Finished:
+    """A run of few scenarios that was kept."""
+    return keeper.call("conformance", "--only", "daemons", "--only", "new-id", "--output-dir", "kept")
+
+
 class TestOneRun:
-    """A run of few scenarios, kept."""
+    """What that run shows."""
 
-    @pytest.fixture
-    def kept(self, project: Project) -> Finished:
-        return project.call("conformance", "--only", "daemons", "--only", "new-id", "--output-dir", "kept")
-
-    def test_the_table_shows_what_was_expected_and_what_came(self, kept: Finished, project: Project) -> None:
+    def test_the_table_shows_what_was_expected_and_what_came(self, kept: Finished, keeper: Project) -> None:
         assert kept.code == 0, kept.stderr
         lines = [line.split() for line in kept.stdout.splitlines()]
         noted = ["PASS,", "unfinished_background"]
         assert lines[1][:7] == ["orphans", "daemons", *noted, *noted, "✓"]
         assert lines[2][:7] == ["new-id", "mints-an-id", "ERROR", "session", "ERROR", "session", "✓"]
         assert "2 of 2 scenarios ended as they must" in kept.stdout
-        assert f"run: {project.root / 'kept' / 'run'}" in kept.stdout
+        assert f"run: {keeper.root / 'kept' / 'run'}" in kept.stdout
 
-    def test_the_run_that_was_kept_is_one_like_any_other(self, kept: Finished, project: Project) -> None:
-        report = project.call("report", project.root / "kept" / "run", "--json")
+    def test_the_run_that_was_kept_is_one_like_any_other(self, kept: Finished, keeper: Project) -> None:
+        report = keeper.call("report", keeper.root / "kept" / "run", "--json")
         assert kept.code == report.code == 0
         assert {one["case_id"] for one in json.loads(report.stdout)["case_results"]} == {"daemons", "mints-an-id"}
 
-    def test_what_is_not_as_it_must_be_is_said(self, kept: Finished, project: Project) -> None:
+    def test_what_is_not_as_it_must_be_is_said(self, kept: Finished, keeper: Project) -> None:
         """The same results, held against other expectations."""
         assert kept.code == 0
-        place = project.root / "kept"
+        place = keeper.root / "kept"
         trials = RunResult.model_validate_json((place / "run" / "result.json").read_bytes()).case_results
 
         def judged(name: str, **changes: object) -> tuple[str, ...]:
@@ -121,6 +133,27 @@ def test_a_scenario_that_does_not_exist_is_bad_input(project: Project) -> None:
     assert done.code == 2
     assert '--only: no scenario or failure is named "nothing-like-it" (failures are: inherited-stdin, ' in done.stderr
     assert '--only: no scenario or failure is named "demons" (did you mean "daemons"?)' in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_scenario_that_ends_otherwise_is_told_and_exit_code_1(project: Project) -> None:
+    """Where no trial root can be made nothing ends as it must."""
+    no_folder = project.write("file", "x")
+    done = project.call("conformance", "--only", "remembers", env={"SKILLUP_TRIAL_ROOT": str(no_folder)})
+    assert done.code == 1
+    assert "    expected PASS, got ERROR setup: no trial root can be made below " in done.stdout
+    assert "0 of 1 scenarios ended as they must" in done.stdout
+
+
+def test_an_interrupted_kit_leaves_nothing_and_says_so(project: Project) -> None:
+    process = project.start("conformance", "--only", "deaf", "--only", "orphans", "--only", "remembers")
+    assert process.stderr is not None
+    while "remembers" not in (line := process.stderr.readline()):
+        assert line, "it ended before"
+    process.send_signal(signal.SIGINT)
+    done = project.wait(process, project.root)
+    assert done.code == 130
+    assert "interrupted: not every scenario was run" in done.stderr
     assert done.stdout == ""
 
 

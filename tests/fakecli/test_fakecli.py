@@ -169,16 +169,21 @@ def test_the_plan_may_be_a_file(fake: Fake) -> None:
     assert fake.run(env={"SKILLUP_FAKE_PLAN": str(fake.root / "plan.json")}).events[-1]["result"] == "from a file"
 
 
-def test_a_link_named_codex_speaks_as_codex(fake: Fake) -> None:
-    """Installed commands know their names; `exec` alone tells it, too."""
-    from_name = (
-        "import sys; sys.argv = ['codex', '--version']; from skillup.fakecli.__main__ import main; sys.exit(main())"
-    )
-    assert fake.run(arguments=CODEX).kinds[0] == "thread.started"
-    done = subprocess.run(
-        [sys.executable, "-c", from_name], env=fake.variables(None, {}), capture_output=True, check=True
-    )
-    assert b"skillup-fake-agent" in done.stdout
+def test_the_installed_command_speaks_as_the_cli_whose_name_a_link_gives_it(fake: Fake) -> None:
+    installed = Path(sys.executable).with_name("skillup-fake-agent")
+    for name, arguments, first in (("claude", CLAUDE, "system"), ("codex", (*CODEX[1:],), "thread.started")):
+        (fake.root / name).symlink_to(installed)
+        done = subprocess.run(
+            [str(fake.root / name), *arguments],
+            input=b"hello",
+            capture_output=True,
+            cwd=fake.cwd,
+            env=fake.variables(None, {}),
+            timeout=30,
+            check=True,
+        )
+        assert json.loads(done.stdout.splitlines()[0])["type"] == first
+    assert fake.run(arguments=CODEX).kinds[0] == "thread.started", "`exec` alone tells it, too"
 
 
 SCENE: tuple[Any, ...] = (
