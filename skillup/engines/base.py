@@ -187,6 +187,10 @@ class EngineFault:
     resets_at: float | None = None
     doubt: int = 0
 
+    def wait(self, now: float) -> float | None:
+        """The seconds from `now` until the provider may be asked again; None where it says nothing of that."""
+        return self.retry_after if self.resets_at is None else max(0.0, self.resets_at - now)
+
 
 @dataclass(frozen=True)
 class Retrying:

@@ -84,7 +84,7 @@ def problem_of(outcome: TurnOutcome, session: Session, number: int) -> TrialErro
 def _provider_error(fault: EngineFault, said: str, outcome: TurnOutcome, number: int) -> TrialError:
     """The fault as the trial's own, with when to come back where the provider told it."""
     now = time.time()
-    wait = fault.retry_after if fault.resets_at is None else max(0.0, fault.resets_at - now)
+    wait = fault.wait(now)
     asked = ""
     if fault.resets_at is not None:
         asked = f"; the limit ends at {_clock(fault.resets_at)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from skillup.engines.base import (
@@ -55,10 +56,11 @@ class TurnStream:
     the final word that is there, or the one that comes next, is the last. A CLI that is interrupted ends its background
     tasks, asks the model about them, and would replace the answer, or a limit that was reached, by what it says then.
     `finished_at` is when the final word came, `last_event` when anything did; `left_out` counts messages beyond what is
-    kept of a turn.
+    kept of a turn. `on_trouble` is told each fault that the CLI tells, the moment that it does.
     """
 
     turn: int
+    on_trouble: Callable[[EngineFault], None] = lambda _: None
     session_ids: list[str] = field(default_factory=list)
     details: dict[str, object] = field(default_factory=dict)
     finished: Finished | None = None
@@ -112,6 +114,8 @@ class TurnStream:
                 self.finished, self.finished_at = event, at
                 self._open_at_end = frozenset(self._open)
                 self._open.clear()
+                if self.fault is not None:
+                    self.on_trouble(self.fault)
         if isinstance(event, (Said, Thought, Called, Returned, Working)):
             self._last_work, self._trouble, self._failing, self._trouble_since = at, None, None, None
         elif self._trouble is not None and self._trouble_since is None:
@@ -156,6 +160,8 @@ class TurnStream:
                 self._trouble = self._failing = event.fault
             case Withheld():
                 self._withheld = self._withheld or event.fault
+                return
+        self.on_trouble(self.trouble or event.fault)
 
     def _note(self, event: Noted) -> None:
         if event.name != "unfinished_background":
@@ -246,6 +252,11 @@ class TurnStream:
         calls = (message.tool_call for message in self._messages)
         shown = (call.arguments.get("command", call.label) for call in calls if call is not None and call.id in left)
         return (*self._stopped, *(f"{what} (had not ended when the turn did)" for what in shown))
+
+    @property
+    def failing(self) -> EngineFault | None:
+        """The last fault that the CLI called its end, where no sign of work followed."""
+        return self._failing and with_reset(self._failing, self._retried, self._resets_at)
 
     @property
     def trouble(self) -> EngineFault | None:

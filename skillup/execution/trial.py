@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from skillup.engines.base import Session
@@ -202,6 +203,7 @@ def _play(place: Place, number: int, turn: Turn, state: State) -> Step:
                 route=place.route,
                 nursery=place.services.nursery,
                 cancelled=place.services.cancelled,
+                on_trouble=partial(place.services.pools.warned, agent),
             )
             outcome = with_session_file(place.engine, place.home, outcome, place.root.workspace)
     except (TrialError, OSError) as fault:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -90,12 +90,13 @@ def run_turn(
     nursery: Nursery,
     cancelled: threading.Event,
     bounds: Mapping[str, Limit] = MappingProxyType({}),
+    on_trouble: Callable[[EngineFault], None] = lambda _: None,
 ) -> TurnOutcome:
     """Runs one turn to its end; afterwards nothing that it started is alive.
 
     `limit` is the time limit that holds for it, `limits` are the agent's own, `bounds` those that the CLI was told, by
-    the names that it ends with. `route` is where it reaches the loopback
-    model, None with a real one.
+    the names that it ends with. `route` is where it reaches the loopback model, None with a real one. `on_trouble` is
+    told each fault that the CLI meets on its way to the provider.
 
     Raises:
         TrialError: `engine_missing`, `environment`: the CLI cannot be started.
@@ -117,7 +118,7 @@ def run_turn(
         ) from error
     except ProcessError as error:
         raise TrialError("environment", f"the CLI cannot be started: {error}", turn=number) from error
-    reader = StreamReader(engine, request.workspace, TurnStream(number), files.stdout, started)
+    reader = StreamReader(engine, request.workspace, TurnStream(number, on_trouble), files.stdout, started)
     patience = Patience(limit.seconds, limits.idle_seconds, limits.exit_seconds, engine.patience(request.settings))
     signs = Signs(started, request.home, lambda: _session_file(engine, request, reader.stream), route)
     try:
@@ -159,6 +160,8 @@ def _outcome(
         return TurnOutcome(stream, ended, before.trouble, None, at_work=False, tail=tail)
     if finished is None:
         fault = engine.explain(ended.exit_code, ended.signal, _end_of(files.stdout), _end_of(files.stderr))
+        if stream.failing is not None and ended.signal is None:
+            fault = stream.failing  # it said why, and left out its last word
         if stream.damage is not None and stream.damage.lost and fault.kind == "output":
             fault = replace(fault, message=f"{fault.message}; {_damage(stream.damage)}")
         return TurnOutcome(stream, ended, fault, None, at_work=True, tail=tail)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from skillup.engines.base import EngineFault
 from skillup.errors import ErrorKind
 from skillup.execution.agents import provider_of
 from skillup.results import Failure
@@ -31,6 +32,9 @@ LONGEST_PAUSE_SECONDS: Final = 60.0
 
 LONGEST_ASKED_SECONDS: Final = 600.0
 """As long as a provider may ask us to wait; whoever asks for more will not answer in this run."""
+
+_NEWS_SECONDS: Final = 0.5
+"""A pause that becomes longer by less is not told again."""
 
 PAUSING: Final[frozenset[ErrorKind]] = frozenset({"rate_limit", "overloaded"})
 """Faults that the next trial would meet, too."""
@@ -82,26 +86,34 @@ class Pools:
         self._until: dict[Pool, float] = {}
         self._failures: dict[Pool, int] = {}
 
-    def heard(self, agent: Agent, error: Failure | None) -> None:
-        """Takes in how an attempt ended: what was too much for the provider pauses it, an answer ends its bad luck.
+    def warned(self, agent: Agent, fault: EngineFault) -> None:
+        """Takes in what the agent's CLI met on its way to the provider, whether it tries again or not."""
+        if fault.kind in PAUSING:
+            self._pause(agent, fault.kind, fault.wait(time.time()))
 
-        A provider that asks for more than can be waited for is not paused: each trial says then when to come back.
-        """
+    def heard(self, agent: Agent, error: Failure | None) -> None:
+        """Takes in how an attempt ended: what was too much for the provider pauses it, an answer ends its bad luck."""
+        if error is not None and error.kind in PAUSING:
+            self._pause(agent, error.kind, error.retry_after)
+        elif error is None and (pool := pool_of(agent)) is not None:
+            with self._lock:
+                self._failures.pop(pool, None)
+
+    def _pause(self, agent: Agent, kind: ErrorKind, asked: float | None) -> None:
+        """A provider that asks for more than can be waited for is not paused: each trial says when to come back."""
         pool, now = pool_of(agent), time.monotonic()
-        if pool is None or (error is not None and error.kind not in PAUSING):
+        if pool is None:
             return
         with self._lock:
-            if error is None:
-                self._failures.pop(pool, None)
-                return
-            paused_until, failures = self._until.get(pool, 0.0), self._failures.get(pool, 0)
+            before, failures = self._until.get(pool, 0.0), self._failures.get(pool, 0)
             # Those that fail together are one failure, also where another was answered in between.
-            self._failures[pool] = failures = failures + 1 if paused_until <= now else max(failures, 1)
-            seconds = longest_pause(failures) if error.retry_after is None else error.retry_after
-            if seconds > LONGEST_ASKED_SECONDS or now + seconds <= paused_until:
+            self._failures[pool] = failures = failures + 1 if before <= now else max(failures, 1)
+            seconds = longest_pause(failures) if asked is None else asked
+            if seconds > LONGEST_ASKED_SECONDS or now + seconds <= before:
                 return
             self._until[pool] = now + seconds
-        self._tell(Paused(agent.name, error.kind, datetime.now().astimezone() + timedelta(seconds=seconds)))
+        if now + seconds > max(now, before) + _NEWS_SECONDS:
+            self._tell(Paused(agent.name, kind, datetime.now().astimezone() + timedelta(seconds=seconds)))
 
     def seconds_left(self, agent: Agent) -> float:
         """How long no trial of this agent's provider should begin; 0 when one may."""

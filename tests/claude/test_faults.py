@@ -330,12 +330,24 @@ ONLY_TALK = """
 
 @pytest.mark.claude
 def test_an_answer_that_speaks_of_errors_is_only_an_answer(claude: Project) -> None:
-    claude.write("talk.yaml", ONLY_TALK)
-    done = claude.run("talk.yaml", "--agent", "claude_code", "--agent", "builtin", "--model", "scripted")
-    assert done.code == 0, done.stdout
-    for agent in ("claude_code", "builtin"):
-        assert done.trial(agent=agent).status == "PASS"
-        assert [turn.notes for turn in done.trial(agent=agent).turn_results] == [(), ()]
+    """The checks decide: PASS where they hold, FAIL where they do not, and never ERROR."""
+    claude.write("cases/talk.yaml", ONLY_TALK)
+    claude.write(
+        "cases/wrong.yaml",
+        """
+        input: {prompt: what happened}
+        expect: {must_contain: [all is fine]}
+        script: [{say: "exceeded retry limit, last status: 429 Too Many Requests"}]
+        """,
+    )
+    engines = ("claude_code", "codex", "builtin")
+    agents = [part for engine in engines for part in ("--agent", engine)]
+    done = claude.run("cases", *agents, "--model", "scripted", "--parallelism", "3")
+    assert done.code == 1, done.stdout
+    for agent in engines:
+        talk, wrong = done.trial("talk", agent), done.trial("wrong", agent)
+        assert (agent, talk.status, wrong.status, wrong.grading.code) == (agent, "PASS", "FAIL", "expect")
+        assert [turn.notes for turn in (*talk.turn_results, *wrong.turn_results)] == [(), (), ()]
 
 
 def code_of(done: Finished, case: str) -> str:

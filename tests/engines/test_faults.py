@@ -63,8 +63,9 @@ REPLAYED = {
     "codex": ("fail-rate", "rate_limit", "it asks to wait 11.054 s"),
     "subscription": ("session-limit", "rate_limit", "; the limit ends at 2026-11-22 09:55 UTC"),
     "account": ("credit", "quota", "Credit balance is too low"),
+    "speechless": ("credit", "quota", "Credit balance is too low"),
 }
-"""Agents whose CLI prints a recording: its name, the kind, and a part of the message."""
+"""Agents whose CLI prints a recording, one without its last word: its name, the kind, and a part of the message."""
 
 
 def test_a_failure_that_the_cli_tells_is_one_although_it_exits_with_0(project: Project) -> None:
@@ -72,8 +73,9 @@ def test_a_failure_that_the_cli_tells_is_one_although_it_exits_with_0(project: P
     for agent, (name, _, _) in REPLAYED.items():
         engine = "codex" if agent == "codex" else "claude_code"
         recording = RECORDINGS / engine / f"{name}.jsonl"
+        shown = "sed '$d'" if agent == "speechless" else "cat"
         program = project.write(
-            f"bin/{agent}", f"#!/bin/sh\n[ $1 = --version ] && exec echo 1.0\ncat '{recording}'\nexit 0\n"
+            f"bin/{agent}", f"#!/bin/sh\n[ $1 = --version ] && exec echo 1.0\n{shown} '{recording}'\nexit 0\n"
         )
         program.chmod(0o755)
         text = f"engine: {engine}\nmodel: scripted\nsettings: {{binary: ../bin/{agent}}}\n"

@@ -132,6 +132,14 @@ class TestFaults:
         assert told(Retrying(asked, 1), ended(None, fault=NETWORK)).fault == NETWORK
         assert told(Retrying(asked, 1), Failing(limited)).trouble == asked
 
+    def test_each_is_told_the_moment_that_it_comes(self) -> None:
+        heard: list[EngineFault] = []
+        stream = TurnStream(1, heard.append)
+        limited = EngineFault("rate_limit", "429", retry_after=7.0)
+        for event in (Retrying(limited, 1), Working(), Failing(NETWORK), ended(None, fault=OVERLOADED), ended("done")):
+            stream.add(event, 0.0)
+        assert heard == [limited, NETWORK, OVERLOADED]
+
     def test_the_end_of_a_limit_of_the_account_belongs_to_a_rate_limit_and_to_nothing_else(self) -> None:
         limited = EngineFault("rate_limit", "429")
         fault = told(LimitReached(1_800_000_000.0), ended(None, fault=limited)).fault

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from skillup.engines.base import EngineFault
 from skillup.errors import ErrorKind
 from skillup.execution.waiting import Paused, Pools, pool_of
 from skillup.results import Failure
@@ -30,8 +31,8 @@ CASE = "{input: {prompt: go}, expect: {must_contain: [done]}}"
 TOGETHER = 4
 
 
-def write(project: Project, model: Model, cases: int, *agents: str) -> list[str]:
-    """So many cases, and agents that ask the provider, each with a key of its own."""
+def write(project: Project, model: Model, cases: int, *agents: str, max_retries: int = 0) -> list[str]:
+    """So many cases, and agents that ask the provider, each with a key of its own and retries of its CLI's own."""
     for name in agents:
         project.write(
             f"agents/{name}.yaml",
@@ -39,7 +40,7 @@ def write(project: Project, model: Model, cases: int, *agents: str) -> list[str]
             engine: builtin
             model: {{name: any, base_url: "{model.url}"}}
             env: {{ANTHROPIC_API_KEY: "${{{name.upper()}_KEY}}"}}
-            settings: {{max_retries: 0}}
+            settings: {{max_retries: {max_retries}}}
             """,
         )
         project.variables[f"{name.upper()}_KEY"] = f"{KEY}-{name}"
@@ -106,6 +107,27 @@ def test_a_limit_of_one_trial_keeps_the_others_from_starting_and_costs_none_of_t
     before = (done.directory / "result.json").read_bytes()
     assert project.call("judge", done.directory).code == 0
     assert (done.directory / "result.json").read_bytes() == before
+
+
+def test_a_limit_that_the_cli_waits_for_itself_keeps_the_others_from_starting_too(project: Project) -> None:
+    """It says so while its turn runs; the others of its wave end meanwhile."""
+    asked: list[float] = []
+
+    def answer(_: Request) -> Answer:
+        asked.append(time.monotonic())
+        return refuse(429, retry_after="4") if len(asked) == 1 else say("done", silent_seconds=1.0)
+
+    with Model(answer) as model:
+        arguments = write(project, model, 4, "limited", max_retries=1)
+        done = project.run(*arguments, "--parallelism", "2")
+    assert [trial.status for trial in done.run.case_results] == ["PASS"] * 4
+    assert {trial.attempts for trial in done.run.case_results} == {1}
+    assert len(asked) == 5
+    refused, second, *later = asked
+    assert second - refused < 3, "it had begun with the first"
+    assert min(later) - refused > 3.9
+    assert done.stderr.count("paused until") == 1
+    assert done.run.totals.retries.attempts == 0
 
 
 def test_without_retries_the_others_wait_all_the_same_and_other_accounts_do_not(project: Project) -> None:
@@ -206,8 +228,20 @@ class TestPools:
         pools.heard(agent(), failure("rate_limit", 30.0))
         pools.heard(agent(), None)
         assert 29 < pools.seconds_left(agent()) <= 30
-        pools.heard(agent(), failure("rate_limit", 10.0))
-        assert pools.seconds_left(agent()) > 29, "a shorter pause shortens none"
+        for shorter in (10.0, None):
+            pools.heard(agent(), failure("rate_limit", shorter))
+            assert pools.seconds_left(agent()) > 29, "a shorter pause shortens none"
+
+    def test_what_a_cli_meets_while_it_runs_counts_at_once_and_is_told_once(self) -> None:
+        told: list[Paused] = []
+        pools = Pools(told.append)
+        for _ in range(3):
+            pools.warned(agent(), EngineFault("rate_limit", "429", retry_after=20.0))
+        pools.warned(agent(), EngineFault("network", "reset", retry_after=90.0))
+        assert 19 < pools.seconds_left(agent()) <= 20
+        pools.warned(agent(), EngineFault("rate_limit", "limit", resets_at=time.time() + 60))
+        assert 58 < pools.seconds_left(agent()) <= 60
+        assert len(told) == 2
 
     def test_a_fault_of_the_same_wave_after_an_answer_is_the_first_of_a_new_row(self) -> None:
         pools = Pools(lambda _: None)
