@@ -16,6 +16,7 @@ from skillup.errors import Fault, InputError
 from skillup.loading.agentv_document import Translated
 from skillup.loading.document import Document, KeyPath
 from skillup.loading.faults import faults_from_validation
+from skillup.loading.formats import is_old_eval_set
 from skillup.loading.jsonfile import read_json
 from skillup.loading.paths import Ground, shown
 from skillup.spec.adk import EvalCase, EvalRubric, EvalSet
@@ -39,23 +40,13 @@ _IN_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,48}")
 """What can stand in the id of a criterion with a turn's number in front."""
 
 
-def is_eval_set(document: Document) -> bool:
-    """Whether a file is one of ADK's, in today's form or the older one."""
-    return (isinstance(document.data, dict) and "eval_cases" in document.data) or _is_old(document.data)
-
-
-def _is_old(data: Any) -> bool:
-    first = data[0] if isinstance(data, list) and data else None
-    return isinstance(first, dict) and "query" in first and "data" not in first
-
-
 def eval_cases_of(document: Document, path: Path, ground: Ground) -> list[tuple[Case, Document]]:
     """The cases of a file, each with a document that leads its faults back to the file.
 
     Raises:
         InputError: with all faults of the file and of the `test_config.json` beside it.
     """
-    if _is_old(document.data):
+    if is_old_eval_set(document.data):
         hint = "AgentEvaluator.migrate_eval_data_to_new_schema of ADK writes it anew"
         raise InputError([document.fault((0, "query"), "this is ADK's older form of an eval set", hint=hint)])
     faults: list[Fault] = []

@@ -1,4 +1,4 @@
-"""AgentV's files as documents: which they are, what contradicts itself in them, and where their faults stand."""
+"""AgentV's files as documents: what contradicts itself in them, and where their faults stand."""
 
 from __future__ import annotations
 
@@ -31,11 +31,6 @@ class Translated(Document):
         source = self.places[path[:end]]
         whole = (*source, *path[end:])
         return whole if whole in self.marks else source
-
-
-def is_agentv(document: Document) -> bool:
-    """Whether a file is one of AgentV's: no file of the native format has `tests`."""
-    return isinstance(document.data, dict) and "tests" in document.data and "cases" not in document.data
 
 
 def misplaced(document: Document) -> Iterator[Fault]:

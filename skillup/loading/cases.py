@@ -11,15 +11,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from skillup.errors import Fault, InputError
-from skillup.loading.adk import eval_cases_of, is_eval_set
-from skillup.loading.agentv import tests_of
-from skillup.loading.agentv_document import is_agentv
 from skillup.loading.attachments import with_attachments
 from skillup.loading.checks import Fixtures, case_faults, case_warnings, judge_faults, placed_judges, skill_faults
-from skillup.loading.datasets import is_dataset, tasks_of
 from skillup.loading.dependencies import dependency_faults
 from skillup.loading.document import Document, KeyPath
 from skillup.loading.faults import faults_from_validation
+from skillup.loading.formats import is_agentv, is_dataset, is_eval_set
 from skillup.loading.jsonfile import read_document
 from skillup.loading.paths import Ground, shown
 from skillup.loading.references import References
@@ -91,32 +88,35 @@ class CaseLoader:
             return
         try:
             document = read_document(path, display)
-            if is_agentv(document):
-                for case, own in self._tests(document, path):
+            if is_agentv(document) or is_eval_set(document) or is_dataset(document, path):
+                for case, own in self._foreign(document, path):
                     self._take(self._merged(case, own), own)
-            elif is_eval_set(document):
-                for case, own in eval_cases_of(document, path, self._ground):
-                    self._take(self._merged(case, own), own)
-            elif is_dataset(document, path):
-                self._tasks(document, path)
             else:
                 self._take(self._case(document, path), document)
         except InputError as error:
-            self.faults += [
-                fault for fault in error.faults if fault not in self.faults
-            ]  # files share a test_config.json
+            # Files share a test_config.json, and its faults are told once.
+            self.faults += [fault for fault in error.faults if fault not in self.faults]
 
-    def _tests(self, document: Document, path: Path) -> list[tuple[Case, Document]]:
-        """The tests of a file of AgentV's, each a case."""
-        return tests_of(document, os.path.relpath(path.parent, self._ground.root), self.references)
+    def _foreign(self, document: Document, path: Path) -> Iterable[tuple[Case, Document]]:
+        """The cases of a file in the format of another tool; what reads it is loaded only now, as such files are rare.
 
-    def _tasks(self, document: Document, path: Path) -> None:
-        """The tasks of a data set, each a case."""
+        Raises:
+            InputError: with all faults of the file.
+        """
+        if is_agentv(document):
+            from skillup.loading.agentv import tests_of
+
+            return tests_of(document, os.path.relpath(path.parent, self._ground.root), self.references)
+        if is_eval_set(document):
+            from skillup.loading.adk import eval_cases_of
+
+            return eval_cases_of(document, path, self._ground)
+        from skillup.loading.datasets import tasks_of
+
         found = tasks_of(document, path.stem)
         self.faults += found.faults
         self.warnings += found.warnings
-        for case, own in found.cases:
-            self._take(self._merged(case, own), own)
+        return found.cases
 
     def _take(self, case: Case, document: Document) -> None:
         """Keeps a case, and whatever is wrong with it."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
@@ -15,16 +13,12 @@ from skillup.errors import Fault
 from skillup.loading.document import Document, KeyPath, Mark
 from skillup.loading.faults import faults_from_validation
 from skillup.loading.spelling import closest
-from skillup.loading.yamlfile import MAX_BYTES
 from skillup.spec.case import Case, can_be_an_id
 from skillup.spec.chat import conversation
 from skillup.spec.dataset import Task
 from skillup.spec.judge import TRAJECTORY_THRESHOLD
 from skillup.spec.problems import quoted
 from skillup.spec.template import BRACES, literal
-
-_KEYS = tuple(re.compile(rb'"%s"\s*:' % key) for key in (b"data", b"target", b"mock_tools"))
-_EVAL_CASES = re.compile(rb'"eval_cases"\s*:')
 
 _PLACES: Mapping[KeyPath, KeyPath] = {
     ("input", "messages"): ("data", "messages"),
@@ -47,26 +41,6 @@ class Tasks:
     cases: tuple[tuple[Case, Document], ...]
     faults: tuple[Fault, ...]
     warnings: tuple[str, ...]
-
-
-def is_dataset(document: Document, path: Path) -> bool:
-    """Whether a file holds tasks, or one task, and is no case."""
-    data = document.data
-    return path.suffix == ".json" and (isinstance(data, list) or (isinstance(data, dict) and "data" in data))
-
-
-def looks_like_tasks(path: Path) -> bool:
-    """Whether a JSON file somewhere in a folder is a data set, or an eval set of ADK's.
-
-    A fault in it must not make it one file of many.
-    """
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            return False
-        content = path.read_bytes()
-    except OSError:
-        return False
-    return all(key.search(content) for key in _KEYS) or _EVAL_CASES.search(content) is not None
 
 
 def tasks_of(document: Document, name: str) -> Tasks:

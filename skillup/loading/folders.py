@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillup.errors import Fault, InputError
-from skillup.loading.datasets import looks_like_tasks
+from skillup.loading.formats import looks_like_tasks
 from skillup.loading.paths import LONGEST_WALK, shown
 
 SUITE_NAMES = ("eval.yaml", "eval.yml", "evals/eval.yaml", "evals/eval.yml")

@@ -11,13 +11,13 @@ from pydantic import ValidationError
 
 from skillup.errors import Fault, InputError
 from skillup.loading.agents import suite_agents
-from skillup.loading.agentv_document import is_agentv
 from skillup.loading.cases import CaseLoader, WrittenSuite, required_engines
 from skillup.loading.checks import suite_warnings
 from skillup.loading.dependencies import needed
 from skillup.loading.document import Document
 from skillup.loading.faults import faults_from_validation
 from skillup.loading.folders import SUITE_NAMES, search, suite_file
+from skillup.loading.formats import is_agentv
 from skillup.loading.jsonfile import read_document
 from skillup.loading.paths import LONGEST_WALK, Ground, TooManyEntriesError, expand, shown, suite_root
 from skillup.loading.rendering import printable
