@@ -31,7 +31,7 @@ def main() -> int:
             output.write(f"{plan.version or f'{__version__} (skillup-fake-agent)'}\n".encode())
             return 0
         remember(plan.memory, os.getpid())
-        prompt = _prompt()
+        prompt = dialect.prompt()
         dialect.open(prompt)
         steps = Steps(plan, dialect, output, prompt)
         steps.run(plan.steps(dialect.turn))
@@ -48,11 +48,6 @@ def main() -> int:
             steps.end()
         return dialect.interrupted() if dialect.session_id else 130
     return steps.code
-
-
-def _prompt() -> str:
-    """The prompt, which comes by stdin alone; whoever holds that open waits for ever, as with the real CLIs."""
-    return sys.stdin.buffer.read().decode("utf-8", errors="replace")
 
 
 if __name__ == "__main__":

@@ -9,13 +9,43 @@ from typing import Any
 
 from skillup import __version__
 from skillup.fakecli.dialect import Dialect, Refused
-from skillup.fakecli.output import complain
+from skillup.fakecli.output import complain, read_all
 from skillup.fakecli.store import SessionFile, claude_file, claude_prompt
 
 _MODEL = "fake-model"
 _SYNTHETIC = "<synthetic>"
 _TOOLS = {"bash": "Bash", "write": "Write"}
 _CLASSES = {400: "invalid_request", 401: "authentication_failed", 403: "authentication_failed", 404: "model_not_found"}
+
+
+_WITH_VALUE = frozenset(
+    {
+        *(
+            "--output-format",
+            "--input-format",
+            "--session-id",
+            "--resume",
+            "-r",
+            "--model",
+            "--fallback-model",
+            "--effort",
+        ),
+        *(
+            "--append-system-prompt",
+            "--system-prompt",
+            "--settings",
+            "--setting-sources",
+            "--permission-mode",
+            "--agents",
+        ),
+        *("--permission-prompt-tool", "--max-turns", "--max-budget-usd", "--json-schema", "--mcp-config", "--add-dir"),
+        *("--tools", "--allowedTools", "--allowed-tools", "--disallowedTools", "--disallowed-tools", "--betas"),
+    }
+)
+"""Options that are followed by a value; those that take several are played with one."""
+
+_STDIN_SECONDS = 3.0
+"""How long it waits for a silent stdin when it has a prompt already."""
 
 
 class Claude(Dialect):
@@ -26,6 +56,14 @@ class Claude(Dialect):
     def home(self) -> Path:
         """`$CLAUDE_CONFIG_DIR`, else `~/.claude`."""
         return Path(self.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude")
+
+    def prompt(self) -> str:
+        """See `Dialect.prompt`: the argument, and what stdin holds below it."""
+        if self.value_of("--input-format") == "stream-json":
+            raise Refused("skillup-fake-agent: --input-format stream-json is not played", 2)
+        words = self.words(_WITH_VALUE)
+        given = read_all(_STDIN_SECONDS if words else None)
+        return "\n".join([*words, *([given] if given else [])])
 
     def open(self, prompt: str) -> None:
         """See `Dialect.open`."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from skillup.fakecli.dialect import Dialect, Refused
-from skillup.fakecli.output import Output
+from skillup.fakecli.output import Output, read_all
 from skillup.fakecli.store import SessionFile, codex_file, codex_prompt, newest_codex_thread
 
 _NOT_ON_RESUME = ("--sandbox", "-s", "--cd", "-C", "--add-dir", "--profile", "-p")
@@ -31,6 +31,15 @@ class Codex(Dialect):
     def home(self) -> Path:
         """`$CODEX_HOME`, else `~/.codex`."""
         return Path(self.environ.get("CODEX_HOME") or Path.home() / ".codex")
+
+    def prompt(self) -> str:
+        """See `Dialect.prompt`: stdin is read to its end, also when there is a prompt already."""
+        words = self._words()
+        taken = 0 if words[:1] != ["resume"] else 1 if self.has("--last") else 2
+        given, told = read_all(), [word for word in words[taken:] if word != "-"]
+        if not told:
+            return given
+        return f"{told[0]}\n\n<stdin>\n{given}\n</stdin>" if given else told[0]
 
     def open(self, prompt: str) -> None:
         """See `Dialect.open`."""
@@ -55,13 +64,8 @@ class Codex(Dialect):
         self.output.event({"type": "turn.started"})
 
     def _words(self) -> list[str]:
-        """What is no option: `resume`, a thread, a prompt."""
-        words, skipped = [], True  # the first is `exec`
-        for argument in self.arguments:
-            if not skipped and not argument.startswith("-"):
-                words.append(argument)
-            skipped = argument in _WITH_VALUE
-        return words
+        """What stands behind `exec` and is no option: `resume` and a thread, a prompt."""
+        return self.words(_WITH_VALUE)[1:]
 
     def _refuse_wrong_arguments(self, prompt: str, *, resumes: bool) -> None:
         wrong = [name for name in _NOT_ON_RESUME if self.has(name)] if resumes else []

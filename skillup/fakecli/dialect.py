@@ -43,6 +43,14 @@ class Dialect(ABC):
         self.calls = 0
 
     @abstractmethod
+    def prompt(self) -> str:
+        """What the user says: by an argument, by stdin, or both.
+
+        Raises:
+            Refused: in a way that is not played.
+        """
+
+    @abstractmethod
     def open(self, prompt: str) -> None:
         """Finds or makes the session, writes the prompt into it, and prints what comes before any word of the agent.
 
@@ -109,6 +117,19 @@ class Dialect(ABC):
     @abstractmethod
     def add_neighbour(self) -> None:
         """Writes another session into the same home, newer than the own one."""
+
+    def words(self, with_value: frozenset[str]) -> list[str]:
+        """The arguments that are no options, nor values of options `with_value`; all that stand behind `--`."""
+        words: list[str] = []
+        arguments = iter(self.arguments)
+        for argument in arguments:
+            if argument == "--":
+                words += arguments
+            elif argument in with_value:
+                next(arguments, None)
+            elif argument == "-" or not argument.startswith("-"):
+                words.append(argument)
+        return words
 
     def may_write(self) -> bool:
         """Whether the policy that is in force lets tools write."""

@@ -1,14 +1,15 @@
-"""Standard output, byte by byte: what is printed can be held back first, and then cut, joined or mixed."""
+"""Standard streams, byte by byte: what is printed can be held back first, and then cut, joined or mixed."""
 
 from __future__ import annotations
 
 import json
 import os
+import select
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-_STDOUT, _STDERR = 1, 2
+_STDIN, _STDOUT, _STDERR = 0, 1, 2
 
 
 class Output:
@@ -48,3 +49,14 @@ def write_all(descriptor: int, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[os.write(descriptor, view) :]
+
+
+def read_all(patience: float | None = None) -> str:
+    """Standard input to its end, however long whoever holds it open lets us wait.
+
+    With `patience`, nothing of it when so many seconds bring neither a byte nor the end.
+    """
+    if patience is not None and not select.select([_STDIN], [], [], patience)[0]:
+        return ""
+    with open(_STDIN, "rb", closefd=False) as stdin:
+        return stdin.read().decode("utf-8", errors="replace")

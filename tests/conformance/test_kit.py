@@ -14,9 +14,10 @@ from filelock import FileLock
 
 from skillup.conformance.outcome import ConformanceResult, ScenarioResult, outcome_of
 from skillup.conformance.rows import FIELD, ROWS
-from skillup.conformance.scenario import SCENARIOS, Scenario, choose, load_scenarios
+from skillup.conformance.scenario import SCENARIOS, Scenario, ScenarioFile, choose, load_scenarios
 from skillup.conformance.suites import memory_of
 from skillup.errors import InputError
+from skillup.loading.yamlfile import parse_yaml
 from skillup.results import RunResult
 from tests.support import REPOSITORY, Finished, Project
 
@@ -79,6 +80,13 @@ def keeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
 def kept(keeper: Project) -> Finished:
     """A run of few scenarios that was kept."""
     return keeper.call("conformance", "--only", "daemons", "--only", "new-id", "--output-dir", "kept")
+
+
+def test_the_example_in_the_docs_is_the_scenario_of_its_name() -> None:
+    text = (REPOSITORY / "docs" / "conformance.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)
+    (shown,) = ScenarioFile.model_validate(parse_yaml(block, "docs").data).scenarios
+    assert shown == BY_NAME[shown.name]
 
 
 class TestOneRun:
@@ -146,7 +154,7 @@ def test_a_scenario_that_ends_otherwise_is_told_and_exit_code_1(project: Project
 
 
 def test_an_interrupted_kit_leaves_nothing_and_says_so(project: Project) -> None:
-    process = project.start("conformance", "--only", "deaf", "--only", "orphans", "--only", "remembers")
+    process = project.start("conformance", "--only", "silent-until-the-limit", "--only", "remembers")
     assert process.stderr is not None
     while "remembers" not in (line := process.stderr.readline()):
         assert line, "it ended before"

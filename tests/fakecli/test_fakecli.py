@@ -304,6 +304,63 @@ class TestBytes:
         assert (event["type"], event["result"]) == ("result", "done")
 
 
+class TestPrompts:
+    @pytest.mark.parametrize(
+        ("arguments", "stdin", "prompt"),
+        [
+            ((*CLAUDE, "say hi"), "", "say hi"),
+            ((*CLAUDE, "say hi"), "more", "say hi\nmore"),
+            ((*CLAUDE, "--model", "m", "--", "-x"), "", "-x"),
+            (CLAUDE, "from stdin", "from stdin"),
+            ((*CODEX, "say hi"), "", "say hi"),
+            ((*CODEX, "say hi"), "more", "say hi\n\n<stdin>\nmore\n</stdin>"),
+            ((*CODEX, "-"), "from stdin", "from stdin"),
+            ((*CODEX, "--", "-x"), "", "-x"),
+        ],
+    )
+    def test_by_argument_and_by_stdin(self, fake: Fake, arguments: tuple[str, ...], stdin: str, prompt: str) -> None:
+        done = fake.run({"bash": "true"}, {"answer": "{prompt}"}, arguments=arguments, prompt=stdin)
+        found = [
+            event
+            for line in done.out.splitlines()
+            for event in ENGINES["codex" if "exec" in arguments else "claude_code"].events(line, fake.cwd)
+        ]
+        assert [event.text for event in found if isinstance(event, Said)] == [prompt]
+
+    def test_a_thread_that_is_resumed_is_no_prompt(self, fake: Fake) -> None:
+        thread = fake.run({"answer": "x"}, arguments=CODEX).events[0]["thread_id"]
+        again = fake.run(
+            {"answer": "{prompt}"}, arguments=("exec", "resume", "--json", *CODEX[2:], thread, "go on"), prompt=""
+        )
+        assert again.events[-2]["item"]["text"] == "go on"
+
+    def test_an_open_silent_stdin_holds_codex_up_and_claude_for_three_seconds(self, fake: Fake) -> None:
+        with (
+            subprocess.Popen(
+                fake.command((*CLAUDE, "say hi")),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                cwd=fake.cwd,
+                env=fake.variables(None, {}),
+            ) as claude,
+            subprocess.Popen(
+                fake.command((*CODEX, "say hi")),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                cwd=fake.cwd,
+                env=fake.variables(None, {}),
+            ) as codex,
+        ):
+            assert claude.wait(20) == 0
+            assert codex.poll() is None
+            codex.communicate(timeout=20)
+        assert codex.returncode == 0
+
+    def test_messages_as_json_are_not_played(self, fake: Fake) -> None:
+        done = fake.run(arguments=(*CLAUDE, "--input-format", "stream-json"))
+        assert (done.code, done.err) == (2, "skillup-fake-agent: --input-format stream-json is not played\n")
+
+
 class TestSessions:
     def test_claude_counts_the_turns_of_a_session_and_keeps_it_for_its_folder(self, fake: Fake) -> None:
         turns = [[{"answer": "{turn}: {first_prompt}"}], [{"answer": "{turn}: {first_prompt}"}]]
