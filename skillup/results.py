@@ -914,14 +914,17 @@ class JournalEntry(Value):
 class RunResult(Value):
     """All trials of one run that ended. `running` is a run without an end: it goes on, or was killed.
 
-    `resumed_anyway` says what was different for a part of the trials: a line each.
+    `stopped` is one whose budget was reached (`stopped_by`) before all trials had begun. `resumed_anyway` says what was
+    different for a part of the trials: a line each.
+
     `totals` count all trials, whoever ran them; its rates are None where some ran as `single_shot_fallback` and others
     did not. `judging` is apart from `total_tokens`, and None where nobody was asked.
     """
 
     schema_version: SchemaVersion = SCHEMA_VERSION
     run_id: str
-    status: Literal["finished", "interrupted", "running"]
+    status: Literal["finished", "interrupted", "stopped", "running"]
+    stopped_by: str = ""
     suite: str
     skillup_version: str
     engine_name: str

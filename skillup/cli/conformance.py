@@ -61,6 +61,7 @@ def _run(
     from skillup.environments.process import Nursery
     from skillup.environments.survivors import mark_this_process
     from skillup.execution import directories
+    from skillup.execution.budget import RunBudget
     from skillup.execution.plan import Choices, make_plan
     from skillup.loading.native import load_suites
 
@@ -75,7 +76,7 @@ def _run(
     sweep(trial_base(host))
     interrupts.run_begins(nursery.kill)
     directory = directories.new_directory("conformance", place / "run")
-    work = Work(suites, plan, nursery, interrupts.stopping, host, {}, None, mark)
+    work = Work(suites, plan, nursery, interrupts.stopping, host, {}, None, mark, RunBudget(plan.budget))
     run = stack.enter_context(fresh(work, directory))
     if run is None:
         return BROKEN_OFF

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from skillup.spec.suite import Suite
 
 
+_BUDGET = "Begin no further trial once the run has taken N {}."
+
+
 @click.command("run")
 @suite_arguments
 @case_filters
@@ -41,6 +44,11 @@ if TYPE_CHECKING:
     help="Try a trial up to N times again after a fault that may pass (default: the suite's).",
 )
 @click.option("--parallelism", type=click.IntRange(1, 256), metavar="N", help="Trials at once (default: the suite's).")
+@click.option(
+    "--max-cost-usd", type=click.FloatRange(min=0, min_open=True), metavar="N", help=_BUDGET.format("dollars")
+)
+@click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help=_BUDGET.format("tokens"))
+@click.option("--max-seconds", type=click.FloatRange(min=0, min_open=True), metavar="N", help=_BUDGET.format("seconds"))
 @click.option("--output-dir", type=click.Path(path_type=Path), metavar="DIR", help="The run directory; must be empty.")
 @click.option(
     "--keep",
@@ -107,10 +115,12 @@ def _run(
     from skillup.environments.process import Nursery
     from skillup.environments.survivors import mark_this_process
     from skillup.execution import directories
+    from skillup.execution.budget import RunBudget
     from skillup.execution.judges import JudgeChoice
     from skillup.execution.plan import Choices, make_plan
     from skillup.loading.native import load_suites
     from skillup.loading.selection import select
+    from skillup.spec.budget import Budget
 
     host = dict(os.environ)
     directories.private_umask()
@@ -126,6 +136,7 @@ def _run(
     mark = mark_this_process()
     nursery = stack.enter_context(Nursery())
     judge = JudgeChoice(options["judge_model"], without=options["no_model_judge"])
+    budget = Budget(**{name: options[name] for name in Budget.model_fields})
     choices = Choices(
         agents=options["agents"],
         model=options["model"],
@@ -135,6 +146,7 @@ def _run(
         judge=judge,
         trials=options["trials"],
         retries=options["retries"],
+        budget=budget,
     )
     plan = make_plan(suites, choices, host, nursery)
     for warning in plan.warnings:
@@ -147,7 +159,7 @@ def _run(
     for root in sweep(trial_base(host)):
         click.echo(f"warning: {root}, of a run that died, cannot be removed", err=True)
     interrupts.run_begins(nursery.kill)
-    work = Work(suites, plan, nursery, interrupts.stopping, host, options, expected, mark)
+    work = Work(suites, plan, nursery, interrupts.stopping, host, options, expected, mark, RunBudget(plan.budget))
     if unfinished is not None:
         return resume(work, unfinished)
     return iterate(work, options["iteration"]) if options["iteration"] > 1 else once(work)

@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -18,6 +18,7 @@ from skillup.cli.output import show, show_iterations, write_reports
 
 if TYPE_CHECKING:
     from skillup.environments.process import Nursery
+    from skillup.execution.budget import RunBudget
     from skillup.execution.journal import Journal
     from skillup.execution.plan import Plan
     from skillup.execution.resume import Unfinished
@@ -43,6 +44,7 @@ class Work:
     options: Mapping[str, Any]
     expected: Mapping[str, str] | None
     mark: int | None
+    budget: RunBudget
 
     @property
     def as_json(self) -> bool:
@@ -97,6 +99,9 @@ def iterate(work: Work, times: int) -> int:
         if not outcomes:
             raise
         click.echo(f"no further iteration: {error.message}\n{error.hint}", err=True)
+        codes.append(BROKEN_OFF)
+    if len(outcomes) < times and work.budget.reached:
+        click.echo(f"no further iteration: {work.budget.reached}", err=True)
         codes.append(BROKEN_OFF)
     if len(outcomes) < times and work.stopping.is_set():
         click.echo(f"interrupted: {len(outcomes)} of {times} iterations were run", err=True)
@@ -191,7 +196,7 @@ def _fresh(work: Work, directory: Path, iteration: int = 1, iterations: int = 1)
         if run is None:
             return Outcome(directory, None, BROKEN_OFF, goes_on=False)
         code = _shown(work, directory, run, shows=iterations == 1 or not work.as_json)
-    return Outcome(directory, run, code, goes_on=not work.stopping.is_set())
+    return Outcome(directory, run, code, goes_on=not work.stopping.is_set() and not work.budget.reached)
 
 
 def carry_out(
@@ -199,7 +204,7 @@ def carry_out(
 ) -> RunResult | None:
     """Runs every trial that is not among those that have `ended`, and shows no more than progress.
 
-    None when the results could not be kept; a run that the user stopped has fewer results than trials.
+    None when the results could not be kept; a run that was stopped has fewer results than trials.
     """
     from skillup.cli.progress import open_progress
     from skillup.errors import RunDirectoryError
@@ -210,14 +215,17 @@ def carry_out(
     tasks = tuple(task for task in work.plan.below(directory) if str(task.folder.relative_to(directory)) not in ended)
     try:
         with ExitStack() as stack, open_progress(len(tasks)) as tell:
-            services = stack.enter_context(open_services(work.nursery, work.stopping, work.host, tell, journal))
+            services = stack.enter_context(
+                open_services(work.nursery, work.stopping, work.host, tell, journal, budget=work.budget)
+            )
             for result in ended.values():
+                for tried in (*(result.attempt_results or (result,)), *result.torn_attempts):
+                    work.budget.add(directory / tried.folder, tried)
                 for session in result.session_ids:
                     services.sessions.owner(session, directory / result.folder)
             new = run_all(tasks, services, work.plan.parallelism)
         results = rundir.in_order(manifest, (*ended.values(), *new))
-        whole = len(results) == len(manifest.trials)
-        run = rundir.finish(directory, results, "finished" if whole else "interrupted")
+        run = rundir.finish(directory, results, *_how_it_ended(work, whole=len(results) == len(manifest.trials)))
         journal.write("run_ended", status=run.status)
     except (RunDirectoryError, OSError) as error:
         _say_broken_off(directory, manifest, error)
@@ -225,6 +233,14 @@ def carry_out(
             journal.write("run_ended", status="stopped")
         return None
     return run
+
+
+def _how_it_ended(work: Work, *, whole: bool) -> tuple[Literal["finished", "interrupted", "stopped"], str]:
+    """The status of a run, and the budget that stopped it, if one did."""
+    if whole:
+        return "finished", ""
+    reached = "" if work.stopping.is_set() else work.budget.reached
+    return ("stopped", reached) if reached else ("interrupted", "")
 
 
 def _shown(work: Work, directory: Path, run: RunResult, *, shows: bool = True) -> int:
@@ -239,6 +255,10 @@ def _shown(work: Work, directory: Path, run: RunResult, *, shows: bool = True) -
     if run.status == "finished":
         return exit_code(run.totals) if work.expected is None else _hold_against(run, work)
     ended, total = len(run.case_results), run.trials_planned
+    if run.status == "stopped":
+        click.echo(f"stopped by {run.stopped_by}; {total - ended} of {total} trials were not run", err=True)
+        click.echo(f"`skillup run --resume {directory}` goes on under a larger budget", err=True)
+        return exit_code(run.totals, stopped=True)
     click.echo(f"interrupted: {ended} of {total} trials ended and are on disk", err=True)
     click.echo(f"`skillup run --resume {directory}` goes on", err=True)
     return exit_code(run.totals, interrupted=True)

@@ -17,6 +17,7 @@ from skillup.execution.criteria import CriteriaStep
 from skillup.execution.grading import grade
 from skillup.execution.saved import has_record, saved_trial, torn_attempts
 from skillup.execution.setup import secrets_of
+from skillup.execution.spending import used_up
 from skillup.execution.store import read_model, write_json
 from skillup.execution.task import Services, TrialTask
 from skillup.execution.trial import give_up, run_trial
@@ -50,6 +51,8 @@ def run_attempts(task: TrialTask, services: Services) -> TrialResult:
     settled = sum(number <= before.settled for number in before.whole)
     number, repeated = before.last, before.repeated
     while (pause := pause_before_next(results[settled:], task.retry, repeated)) is not None:
+        if results[settled:] and not _can_pay(task, results[settled:], services):
+            break
         if pause:
             services.journal.write("retry_wait", task.folder, attempt=number, seconds=round(pause, 3))
         if results[settled:] and _lacks_answers(results[-1]):
@@ -77,6 +80,11 @@ def judge_attempts(folder: Path, criteria: CriteriaStep, other: Case | None = No
     return _save(folder, results) if results else None
 
 
+def _can_pay(task: TrialTask, results: Sequence[TrialResult], services: Services) -> bool:
+    """Whether one more attempt may begin: neither the trial nor the run has taken all that it may."""
+    return not services.budget.reached and not used_up(task.case, task.agent, [result.usage for result in results])
+
+
 def _judge_again(task: TrialTask, services: Services) -> TrialResult:
     """Asks for what has no verdict; the judging that broke stays as a revision."""
     masker = Masker(secrets_of(task, services.host))
@@ -86,7 +94,9 @@ def _judge_again(task: TrialTask, services: Services) -> TrialResult:
 def _attempt(task: TrialTask, services: Services) -> TrialResult:
     """Makes an attempt, or takes it as it is when it has ended before."""
     if (task.attempt_folder / "result.json").exists():
-        return read_model(task.attempt_folder / "result.json", TrialResult)
+        result = read_model(task.attempt_folder / "result.json", TrialResult)
+        services.budget.add(task.attempt_folder, result)
+        return result
     if not has_record(task.attempt_folder):
         services.journal.write("attempt_started", task.folder, attempt=task.attempt)
     result = _made(task, services)
@@ -98,7 +108,7 @@ def _made(
     task: TrialTask, services: Services, run: Callable[[TrialTask, Services], TrialResult] = run_trial
 ) -> TrialResult:
     try:
-        return run(task, services)
+        result = run(task, services)
     except (Cancelled, RunDirectoryError):
         raise
     except OSError as error:
@@ -107,7 +117,9 @@ def _made(
     except Exception as error:  # noqa: BLE001 - the one broad net: a bug of ours costs one trial, not the night's run
         message = f"a bug in skillup: {type(error).__name__}: {error}"
         tail = traceback.format_exc()[-4000:]
-        return give_up(task, services, Failure(kind="internal", phase="conversation", message=message, tail=tail))
+        result = give_up(task, services, Failure(kind="internal", phase="conversation", message=message, tail=tail))
+    services.budget.add(task.attempt_folder, result)
+    return result
 
 
 def _save(folder: Path, results: Sequence[TrialResult]) -> TrialResult:

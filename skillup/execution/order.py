@@ -6,7 +6,7 @@ None begins either while its provider is left alone.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,10 +34,10 @@ class Queue:
         self._settled = earlier
         self._changed = threading.Condition()
 
-    def take(self, stopped: threading.Event) -> tuple[int, TrialTask] | None:
-        """The next trial and its number; None when there is none left, or the run was stopped."""
+    def take(self, stopped: Callable[[], bool]) -> tuple[int, TrialTask] | None:
+        """The next trial and its number; None when there is none left, or the run has stopped."""
         with self._changed:
-            while self._open and not stopped.is_set():
+            while self._open and not stopped():
                 free: dict[str, bool] = {}
                 for number, task in self._open.items():
                     if task.agent.name not in free:

@@ -29,6 +29,7 @@ from skillup.execution.vacuity import vacuity_warnings
 from skillup.loading.paths import shown
 from skillup.results import Failure
 from skillup.spec.agent import Agent, Fallback
+from skillup.spec.budget import Budget, tightest
 from skillup.spec.case import Case
 from skillup.spec.suite import Environment, Suite
 
@@ -45,6 +46,7 @@ class Choices:
     judge: JudgeChoice = field(default_factory=JudgeChoice)
     trials: int | None = None
     retries: int | None = None
+    budget: Budget = field(default_factory=Budget)
 
     def times(self, case: Case) -> int:
         """How many trials of a case each agent makes."""
@@ -60,6 +62,7 @@ class Plan:
     versions: Mapping[str, str | None]
     parallelism: int
     warnings: tuple[str, ...]
+    budget: Budget = field(default_factory=Budget)
 
     def below(self, directory: Path) -> tuple[TrialTask, ...]:
         """The trials with their folders in a run directory."""
@@ -112,7 +115,29 @@ def make_plan(suites: Sequence[Suite], choices: Choices, host: Mapping[str, str]
     if any(task.environment.type == "none" and not task.agent.model.scripted for task in tasks):
         safer = "`environment: {type: bubblewrap}` confines them"
         warnings.append(f"agents run on this host with full permissions: run only cases that you trust; {safer}")
-    return Plan(tuple(tasks), tuple(found.values()), versions, parallelism, tuple(dict.fromkeys(warnings)))
+    budget = _budget(suites, choices, tuple(found.values()))
+    return Plan(tuple(tasks), tuple(found.values()), versions, parallelism, tuple(dict.fromkeys(warnings)), budget)
+
+
+def _budget(suites: Sequence[Suite], choices: Choices, agents: Sequence[Agent]) -> Budget:
+    """What the run may take.
+
+    Raises:
+        InputError: it limits money, and nobody says what one of the agents costs.
+    """
+    unpriced = [agent.name for agent in agents if not ENGINES[agent.engine].reports_cost]
+    message = f"{', '.join(unpriced)} cannot say what a turn costs, so a budget of money cannot be held to"
+    hint = "limit the tokens instead (max_tokens), or run these agents by themselves"
+    places = [
+        Fault(shown(suite.source), *suite.budget_place, "budget.max_cost_usd", message, hint)
+        for suite in suites
+        if suite.budget.max_cost_usd is not None
+    ]
+    if choices.budget.max_cost_usd is not None:
+        places = [Fault("--max-cost-usd", 0, 0, "", message, hint)]
+    if unpriced and places:
+        raise InputError(places)
+    return tightest([suite.budget for suite in suites], choices.budget)
 
 
 class _Probes:

@@ -39,9 +39,15 @@ def begin(directory: Path, suites: Sequence[Suite], plan: Plan, started: Started
     return manifest
 
 
-def finish(directory: Path, results: Sequence[TrialResult], status: Literal["finished", "interrupted"]) -> RunResult:
-    """Writes `result.json` from the trials' results."""
+def finish(
+    directory: Path,
+    results: Sequence[TrialResult],
+    status: Literal["finished", "interrupted", "stopped"],
+    stopped_by: str = "",
+) -> RunResult:
+    """Writes `result.json` from the trials' results; `stopped_by` is the budget that was reached."""
     run = _summary(read_manifest(directory), results, status, datetime.now(UTC))
+    run = run.model_copy(update={"stopped_by": stopped_by})
     write_json(directory / "result.json", run)
     return run
 
@@ -49,7 +55,7 @@ def finish(directory: Path, results: Sequence[TrialResult], status: Literal["fin
 def _summary(
     manifest: RunManifest,
     results: Sequence[TrialResult],
-    status: Literal["finished", "interrupted", "running"],
+    status: Literal["finished", "interrupted", "stopped", "running"],
     ended: datetime | None,
 ) -> RunResult:
     """The run as its manifest and its trials show it."""
@@ -134,7 +140,7 @@ def saved_run(directory: Path) -> RunResult:
     if not (directory / "result.json").exists():
         return run
     saved = read_model(directory / "result.json", RunResult)
-    return run.model_copy(update={"status": saved.status, "end_time": saved.end_time})
+    return run.model_copy(update={name: getattr(saved, name) for name in ("status", "stopped_by", "end_time")})
 
 
 def command_line() -> list[str]:

@@ -19,7 +19,8 @@ def run_all(tasks: Sequence[TrialTask], services: Services, parallelism: int) ->
     """Runs every trial, at most `parallelism` at once; the results stand in the order of the tasks.
 
     When `services.cancelled` is set no further trial starts, the running ones are ended, and only finished ones are
-    in the result. Each trial is on disk the moment it ends.
+    in the result. When `services.budget` is reached no further trial starts, and the running ones go on. Each trial is
+    on disk the moment it ends.
 
     Raises:
         RunDirectoryError: a trial could not be saved. The others were stopped: what cannot be kept need not be run.
@@ -29,7 +30,7 @@ def run_all(tasks: Sequence[TrialTask], services: Services, parallelism: int) ->
     broken: list[Exception] = []
 
     def work() -> None:
-        while (taken := waiting.take(services.cancelled)) is not None:
+        while (taken := waiting.take(services.begins_no_more)) is not None:
             index, task = taken
             try:
                 done[index] = run_attempts(task, services)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from skillup.environments.process import Nursery
+from skillup.execution.budget import RunBudget
 from skillup.execution.journal import Journal
 from skillup.execution.task import Progress, Services
 from skillup.execution.waiting import Paused, Pools
@@ -21,6 +22,8 @@ def open_services(
     host: Mapping[str, str],
     tell: Callable[[Progress | Paused], None],
     journal: Journal | None = None,
+    *,
+    budget: RunBudget | None = None,
 ) -> Iterator[Services]:
     """Services for a run; the loopback model starts with the first trial that asks for it.
 
@@ -42,7 +45,15 @@ def open_services(
 
     try:
         yield Services(
-            nursery, host, cancelled, models, ModelClients(cancelled), told, Pools(told), journal or Journal()
+            nursery=nursery,
+            host=host,
+            cancelled=cancelled,
+            models=models,
+            clients=ModelClients(cancelled),
+            tell=told,
+            pools=Pools(told),
+            journal=journal or Journal(),
+            budget=budget or RunBudget(),
         )
     finally:
         for server in started:

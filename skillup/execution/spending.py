@@ -47,6 +47,15 @@ class Allowance:
         return f"${amount:.4f}" if self.figure == "cost_usd" else f"{amount:,.0f} tokens"
 
 
+def used_up(case: Case, agent: Agent, attempts: Sequence[Usage]) -> bool:
+    """Whether the attempts at a trial have together taken what one may take, as far as they said it."""
+    for allowance in allowances(1, case.turns[0], case, agent):
+        figures = (getattr(usage, allowance.figure) for usage in attempts)
+        if allowance.whole_case and sum(figure for figure in figures if figure is not None) >= allowance.most:
+            return True
+    return False
+
+
 def allowances(number: int, turn: Turn, case: Case, agent: Agent) -> Iterator[Allowance]:
     """All that hold for a turn: its own, the case's and the agent's."""
     place = f"input.turns[{number - 1}]"

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from skillup.execution.budget import RunBudget
 from skillup.execution.journal import Journal
 from skillup.execution.processes import Processes
 from skillup.execution.single_shot import joined
@@ -104,7 +105,7 @@ class Services(Processes):
     """What all trials of a run share. `models` starts the loopback model when it is first asked for.
 
     `clients` opens the models that judge; `pools` knows which providers are to be left alone. `journal` keeps what
-    happens.
+    happens. `budget` is what the run may take, and has taken.
     """
 
     models: Callable[[], ModelServer]
@@ -113,6 +114,7 @@ class Services(Processes):
     pools: Pools
     journal: Journal
     sessions: SessionClaims = field(default_factory=SessionClaims)
+    budget: RunBudget = field(default_factory=RunBudget)
 
     def wait_for(self, agent: Agent, seconds: float) -> float:
         """Waits so long, and on while the agent's provider is left alone; gives the seconds that it took.
@@ -125,3 +127,7 @@ class Services(Processes):
         while (left := self.pools.seconds_left(agent)) > 0:
             self.pause(left)
         return time.monotonic() - begun
+
+    def begins_no_more(self) -> bool:
+        """Whether no further trial is to begin: the user stopped the run, or its budget is reached."""
+        return self.cancelled.is_set() or bool(self.budget.reached)

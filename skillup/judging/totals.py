@@ -119,10 +119,10 @@ def _agent_totals(agent: str, results: Sequence[TrialResult], *, fallback: bool)
     )
 
 
-def exit_code(totals: Totals, *, interrupted: bool = False) -> int:
+def exit_code(totals: Totals, *, interrupted: bool = False, stopped: bool = False) -> int:
     """The exit code of a run: a run with holes is not a measurement, so 3 beats 1."""
     if interrupted:
         return INTERRUPTED
-    if totals.errors or not totals.valid:
+    if stopped or totals.errors or not totals.valid:
         return SOME_ERROR
     return SOME_FAIL if totals.failed else ALL_GOOD

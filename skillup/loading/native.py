@@ -157,6 +157,7 @@ class _Loader:
             warnings.append(printable(f"{document.display}: {shown(root / 'SKILL.md')} is not installed; {hint}"))
         self.faults += loader.faults
         mark = document.marks.get(("engine", "name"))
+        money = document.marks.get(("budget", "max_cost_usd"))
         self.suites.append(
             Suite(
                 name=written.name or root.name,
@@ -171,6 +172,8 @@ class _Loader:
                 parallelism=written.cases.parallelism,
                 retry=written.cases.retry_policy,
                 fallback=written.fallback,
+                budget=written.budget,
+                budget_place=money.value if money else (0, 0),
                 formats=written.report.formats,
                 required_engines=(*required_engines(written.requires, document), *loader.required_engines),
                 evaluators=tuple(loader.evaluators),

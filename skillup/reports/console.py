@@ -170,5 +170,6 @@ def _paid(spent: JudgingTotals | RetryCosts) -> str:
 
 def _unfinished(run: RunResult) -> str:
     why = "it goes on, or was killed" if run.status == "running" else f"it was {run.status}"
+    why += f" by {plain(run.stopped_by)}" if run.stopped_by else ""
     ended = len(run.case_results)
     return f"This run is not whole ({why}): only {ended} of {run.trials_planned} planned trials ended."

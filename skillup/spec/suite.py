@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 
 from skillup.errors import Fault
 from skillup.spec.agent import EnvironmentName, Fallback, ModelChoice
+from skillup.spec.budget import Budget
 from skillup.spec.case import Case, Trials
 from skillup.spec.judge import Expect, Judge
 from skillup.spec.judges import Combine, JudgeMember, refuse_unclear
@@ -193,6 +194,7 @@ class SuiteFile(Spec):
     combine: Combine | None = None
     fallback: Fallback | None = None
     requires: Requires | None = None
+    budget: Budget = Budget()
     report: Report = Report()
 
     @model_validator(mode="after")
@@ -263,9 +265,9 @@ class Suite:
     """What loading gives: everything resolved, checked and ready to plan.
 
     `root` is the folder that case paths are relative to; `source` the file or folder that was named; `engine_place`
-    the line and column of the engine's name in it. `required_engines` are the names in `requires` of suite and cases,
-    each with a fault at its place, message to come: which engines there are is known further up. `evaluators` are those
-    of all judges, in the same form.
+    and `budget_place` the lines and columns of the engine's name and of the budget's money in it. `required_engines`
+    are the names in `requires` of suite and cases, each with a fault at its place, message to come: which engines there
+    are is known further up. `evaluators` are those of all judges, in the same form.
     """
 
     name: str
@@ -280,6 +282,8 @@ class Suite:
     parallelism: int = DEFAULT_PARALLELISM
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     fallback: Fallback | None = None
+    budget: Budget = field(default_factory=Budget)
+    budget_place: tuple[int, int] = (0, 0)
     formats: tuple[str, ...] = ("json",)
     required_engines: tuple[tuple[str, Fault], ...] = ()
     evaluators: tuple[tuple[str, Fault], ...] = ()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 
 import pytest
 
@@ -166,7 +165,7 @@ def test_a_trial_that_ended_before_counts_as_it_ended_then(project: Project) -> 
         plan = make_plan(load_suites([project.root / "cases"]), Choices(agents=("demo",)), dict(os.environ), nursery)
     rest = [task for task in plan.below(done.directory) if task.case.depends_on]
     waiting, found = Queue(rest, Pools(lambda _: None)), {}
-    while (taken := waiting.take(threading.Event())) is not None:
+    while (taken := waiting.take(lambda: False)) is not None:
         found[taken[1].case.id] = taken[1].withheld
     assert found["after-good"] is None
     reasons = {name: ending.reason for name, ending in found.items() if ending}

@@ -1,0 +1,117 @@
+"""What a whole run may take: once that is taken no further trial, attempt or iteration begins, and the run says so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from skillup.execution.budget import RunBudget
+from skillup.results import RunResult, TrialResult
+from skillup.spec.budget import Budget, tightest
+from tests.fake_claude import fake_claude
+from tests.support import Finished, Project
+
+CASE = """
+    input: {prompt: hello}
+    judge: {type: rule_based, success: [{output_contains: {all: [done]}}]}
+    script: [{say: nothing}]
+"""
+
+COSTS = "say(result('done', cost=0.01, tokens=90))"
+"""A trial: one cent, and 100 tokens in and out."""
+
+SUITE = """
+    schema_version: v1alpha1
+    budget: {%s}
+    cases: {files: [cases/*.yaml], retry_policy: {max_retries: 3, retry_on: [error]}}
+"""
+
+
+def suite(project: Project, budget: str, cases: int = 5) -> None:
+    project.write("eval.yaml", SUITE % budget)
+    for number in range(cases):
+        project.write(f"cases/case-{number}.yaml", CASE)
+
+
+def ended(done: Finished) -> list[tuple[str, str]]:
+    return [(result.case_id, result.status) for result in done.run.case_results]
+
+
+def test_a_budget_of_the_run_begins_no_further_trial_and_keeps_what_there_is(project: Project) -> None:
+    suite(project, "max_cost_usd: 0.02")
+    done = project.run("eval.yaml", "--agent", fake_claude(project, "cheap", COSTS))
+    assert done.code == 3
+    assert ended(done) == [("case-0", "PASS"), ("case-1", "PASS")]
+    said = "max_cost_usd of the run: $0.0200 of $0.0200 spent"
+    assert f"stopped by {said}; 3 of 5 trials were not run" in done.stderr
+    assert (done.run.status, done.run.stopped_by, done.run.trials_planned) == ("stopped", said, 5)
+    assert f"This run is not whole (it was stopped by {said}): only 2 of 5 planned trials ended." in done.stdout
+    assert len(list(done.directory.glob("case-*"))) == 2
+    report = project.call("report", done.directory, "--json")
+    assert RunResult.model_validate_json(report.stdout).stopped_by == said
+
+
+def test_the_command_line_outranks_the_suite_and_every_figure_has_its_option(project: Project) -> None:
+    suite(project, "max_cost_usd: 0.01, max_tokens: 1")
+    agent = fake_claude(project, "cheap", COSTS + "\ntime.sleep(0.4)")
+    done = project.run("eval.yaml", "--agent", agent, "--max-cost-usd", "5", "--max-tokens", "250")
+    assert [case for case, _ in ended(done)] == ["case-0", "case-1", "case-2"]
+    assert "stopped by max_tokens of the run: 300 of 250 used; 2 of 5" in done.stderr
+    done = project.run("cases", "--agent", agent, "--max-seconds", "0.5")
+    assert 0 < len(ended(done)) < 5
+    assert "stopped by max_seconds of the run: " in done.stderr
+
+
+def test_attempts_count_and_what_is_not_known_is_said(project: Project) -> None:
+    suite(project, "max_tokens: 250")
+    body = "say({**result('', tokens=90), 'is_error': True, 'api_error_status': 529})"
+    done = project.run("eval.yaml", "--agent", fake_claude(project, "failing", body))
+    assert done.code == 3
+    assert ended(done) == [("case-0", "ERROR")]
+    assert done.trial().attempts == 3, "the third attempt used up what was left, so there was no fourth"
+    project.write("cases/case-0.yaml", CASE + "    constraints: {max_tokens: 150}\n")
+    done = project.run("cases/case-0.yaml", "--agent", "failing")
+    assert done.trial().attempts == 2, "all attempts at a trial have the trial's own limit together"
+
+
+def test_no_further_iteration_begins(project: Project) -> None:
+    suite(project, "max_cost_usd: 0.015", cases=1)
+    fake_claude(project, "cheap", COSTS)
+    done = project.call("run", "eval.yaml", "--agent", "cheap", "--iteration", "5", "--json")
+    assert len(json.loads(done.stdout)["runs"]) == 2
+    assert "no further iteration: max_cost_usd of the run: $0.0200 of $0.0150 spent" in done.stderr
+    assert done.code == 3
+
+
+def test_a_budget_of_money_is_refused_where_an_agent_does_not_say_what_it_costs(project: Project) -> None:
+    suite(project, "max_cost_usd: 1")
+    fake_claude(project, "cheap", COSTS)
+    refused = project.call("run", "eval.yaml", "--agent", "cheap", "--agent", "demo")
+    assert refused.code == 2
+    said = "demo cannot say what a turn costs, so a budget of money cannot be held to"
+    assert f"eval.yaml:2:24: budget.max_cost_usd: {said}" in refused.stderr
+    refused = project.call("run", "cases", "--agent", "demo", "--max-cost-usd", "1")
+    assert refused.code == 2
+    assert f"--max-cost-usd: {said}" in refused.stderr
+
+
+def test_of_several_suites_the_least_of_each_figure_holds() -> None:
+    budgets = [Budget(max_tokens=5, max_seconds=9.0), Budget(max_tokens=3), Budget()]
+    assert tightest(budgets, Budget()) == Budget(max_tokens=3, max_seconds=9.0)
+    assert tightest(budgets, Budget(max_tokens=100)) == Budget(max_tokens=100, max_seconds=9.0)
+
+
+def test_an_attempt_that_is_judged_again_counts_once(project: Project) -> None:
+    suite(project, "max_tokens: 1000", cases=1)
+    done = project.run("eval.yaml", "--agent", fake_claude(project, "cheap", COSTS))
+    saved = TrialResult.model_validate_json(Path(done.folder() / "result.json").read_bytes())
+    budget = RunBudget(Budget(max_tokens=150, max_cost_usd=5))
+    budget.add(Path("one"), saved)
+    budget.add(Path("one"), saved)
+    assert budget.reached == ""
+    unknown = saved.usage.model_copy(update={"input_tokens": None})
+    budget.add(Path("another"), saved.model_copy(update={"usage": unknown}))
+    assert budget.reached == "", "what is not known is not counted"
+    budget.add(Path("a third"), saved)
+    said = "max_tokens of the run: 200 of 150 used, and 1 attempt did not say what all of it used"
+    assert budget.reached == said
