@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from skillup.results import RunManifest
 
 _OWN = ("resume", "resume_anyway", "only_status", "dry_run")
-_FREE = ("parallelism", "formats", "expected", "as_json", "verbose")
+_FREE = ("parallelism", "formats", "expected", "as_json", "verbose", "max_cost_usd", "max_tokens", "max_seconds")
 """Options that may be given anew: nothing that is measured depends on them."""
 _PLACE = ("output_dir", "iteration")
 """Options of the first start that say where to run it, which is decided."""

@@ -23,9 +23,10 @@ from skillup.errors import ModelCallError, TrialError
 from skillup.execution.ending import problem_of
 from skillup.execution.place import running_as_root
 from skillup.execution.raw_output import copy_masked
+from skillup.execution.reading import TurnFiles
 from skillup.execution.record import own_usage
 from skillup.execution.task import Services
-from skillup.execution.turn import Limit, TurnFiles, TurnOutcome, run_turn
+from skillup.execution.turn import Limit, TurnOutcome, run_turn
 from skillup.judging.asking import Opened
 from skillup.judging.folder import SavedFolder
 from skillup.masking import Masker
@@ -103,8 +104,7 @@ class _Streams:
         name = f"{TURNS}/{max(taken, default=0) + 1}"
         (self.folder / name).mkdir(parents=True)
         for source, target in ((files.stdout, "stdout"), (files.stderr, "stderr")):
-            if source.is_file() and not source.is_symlink():
-                copy_masked(source, self.folder / name / target, self.masker)
+            copy_masked(source, self.folder / name / target, self.masker)
         return name
 
 

@@ -18,10 +18,16 @@ _MARGIN_BYTES = 1 << 20
 def copy_masked(source: Path, target: Path, masker: Masker) -> None:
     """Copies a stream, masked; of a long one the beginning and the end, and a line between that says what is gone.
 
+    Nothing is copied where the agent has put something else in the place of our file.
+
     Raises:
-        OSError: it is no regular file any more, or the copy cannot be written.
+        OSError: the copy cannot be written.
     """
-    with open_regular(source) as file:
+    try:
+        opened = open_regular(source)
+    except OSError:
+        return
+    with opened as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(0)
         if size <= WHOLE_BYTES:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from skillup.engines.base import Engine
@@ -14,6 +15,9 @@ from skillup.execution.stream import TurnStream
 MAX_LINE_BYTES = 16 << 20
 """Longer lines are not read. The longest of real CLIs are results with images, of some megabytes."""
 
+MAX_OUTPUT_BYTES = 8 << 30
+"""A CLI that prints more in one turn runs wild, and would fill the disk."""
+
 _READ_BYTES = 1 << 20
 _BLOCKS_PER_LOOK = 32
 """A CLI may print faster than we read; who reads along must look at the clock now and then."""
@@ -21,10 +25,19 @@ _BLOCKS_PER_LOOK = 32
 _SAMPLE_BYTES = 80
 
 
+@dataclass(frozen=True)
+class TurnFiles:
+    """Where a turn's standard streams go."""
+
+    stdin: Path
+    stdout: Path
+    stderr: Path
+
+
 class StreamReader:
     """Reads a growing file and hands each whole line to the engine."""
 
-    def __init__(self, engine: Engine, workspace: Path, stream: TurnStream, path: Path, started: float) -> None:
+    def __init__(self, engine: Engine, workspace: Path, stream: TurnStream, files: TurnFiles, started: float) -> None:
         self.stream = stream
         self._engine = engine
         self._workspace = workspace
@@ -32,7 +45,8 @@ class StreamReader:
         self._position = 0
         self._begun: list[bytes] = []
         self._begun_bytes = 0
-        self._file = path.open("rb", buffering=0)
+        self._file = files.stdout.open("rb", buffering=0)
+        self._errors = files.stderr.open("rb", buffering=0)
 
     @property
     def elapsed(self) -> float:
@@ -41,6 +55,9 @@ class StreamReader:
 
     def read(self) -> bool:
         """Takes in what has been written since the last look, up to the last newline; True when there may be more."""
+        if sum(os.fstat(file.fileno()).st_size for file in (self._file, self._errors)) > MAX_OUTPUT_BYTES:
+            self.stream.hopeless = f"printed more than {MAX_OUTPUT_BYTES >> 30} GiB"
+            return False
         for _ in range(_BLOCKS_PER_LOOK):
             block = self._file.read(_READ_BYTES)
             if not block:
@@ -60,8 +77,9 @@ class StreamReader:
         self._end_line(newline=0)
 
     def close(self) -> None:
-        """Closes the file."""
+        """Closes the files."""
         self._file.close()
+        self._errors.close()
 
     def _grow(self, part: bytes) -> None:
         self._begun_bytes += len(part)

@@ -147,9 +147,9 @@ class TrialFolder:
         folder = self.path / f"turn-{record.number}"
         folder.mkdir()
         for source, name in zip(streams or (), ("stdout", "stderr"), strict=False):
-            if source.exists():
-                partial = folder / f".{name}.{os.getpid()}.partial"
-                copy_masked(source, partial, self.masker)
+            partial = folder / f".{name}.{os.getpid()}.partial"
+            copy_masked(source, partial, self.masker)
+            if partial.exists():
                 _put_in_place(partial, folder / name)
         write_json(folder / "turn.json", {"schema_version": SCHEMA_VERSION, **masked(record, self.masker)})
         self._saved(self.path, record)

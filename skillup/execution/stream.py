@@ -23,20 +23,15 @@ from skillup.engines.base import (
     Working,
 )
 from skillup.engines.faults import surer, with_reset
+from skillup.execution.kept_messages import KeptMessages
 from skillup.results import StreamDamage
-from skillup.transcript import CallStatus, Message, Role, ToolCall, ToolResult
+from skillup.transcript import Message, ToolCall, ToolResult
 
 MAX_DAMAGE_NOTES = 5
 """Damaged lines are counted, and this many of them shown."""
 
 MAX_DAMAGED = 100_000
 """After so many lines that are none of its format a CLI does not speak it, or runs wild: the turn is ended."""
-
-KEPT_BYTES = 8 << 20
-"""Text of one turn that is kept in its transcript: twice what the largest context of a model holds."""
-
-_MESSAGE_BYTES = 512
-"""What a message takes besides its text, so that many small ones are bounded, too."""
 
 _MAX_LISTED = 1000
 """Notes, sessions and tasks of one turn: more say nothing new, and a CLI that runs wild may print millions."""
@@ -55,8 +50,8 @@ class TurnStream:
     returned after it is the CLI's answer to that, and says nothing of the agent. `closing` is set when the time is up:
     the final word that is there, or the one that comes next, is the last. A CLI that is interrupted ends its background
     tasks, asks the model about them, and would replace the answer, or a limit that was reached, by what it says then.
-    `finished_at` is when the final word came, `last_event` when anything did; `left_out` counts messages beyond what is
-    kept of a turn. `on_trouble` is told each fault that the CLI tells, the moment that it does.
+    `hopeless` says why nothing more is to be expected of the output. `finished_at` is when the final word came,
+    `last_event` when anything did. `on_trouble` is told each fault that the CLI tells, the moment that it does.
     """
 
     turn: int
@@ -66,20 +61,16 @@ class TurnStream:
     finished: Finished | None = None
     cut_at: float | None = None
     closing: bool = False
+    hopeless: str = ""
     finished_at: float = 0.0
     last_event: float = 0.0
-    left_out: int = 0
-    _messages: list[Message] = field(default_factory=list)
-    _bytes_left: int = KEPT_BYTES
     _damaged: int = 0
     _lost: int = 0
     _first_damage: int = 0
     _lost_since_said: bool = False
-    _returned: dict[str, tuple[CallStatus, float]] = field(default_factory=dict)
     _open: set[str] = field(default_factory=set)
     _open_at_end: frozenset[str] = frozenset()
     _stopped: list[str] = field(default_factory=list)
-    _calls: set[str] = field(default_factory=set)
     _last_said: str | None = None
     _last_work: float | None = None
     _trouble: EngineFault | None = None
@@ -90,6 +81,10 @@ class TurnStream:
     _trouble_since: float | None = None
     _retries: Counter[str] = field(default_factory=Counter)
     _notes: list[str] = field(default_factory=list)
+    _kept: KeptMessages = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._kept = KeptMessages(self.turn)
 
     def add(self, event: Event, at: float) -> None:
         """Takes one event in."""
@@ -124,12 +119,12 @@ class TurnStream:
     def _transcribe(self, event: Said | Thought | Called | Returned, at: float) -> None:
         match event:
             case Said():
-                self._message("assistant", at, text=event.text, parent=event.parent)
+                self._kept.say("assistant", at, event.text, event.parent)
                 if event.parent is None:
                     self._last_said, self._lost_since_said = event.text, False
             case Thought():
-                self._message("reasoning", at, text=event.text, parent=event.parent)
-            case Called() if event.id in self._calls:
+                self._kept.say("reasoning", at, event.text, event.parent)
+            case Called() if event.id in self._kept.calls:
                 pass  # a CLI may show a call again when it is done
             case Called():
                 call = ToolCall(
@@ -143,13 +138,11 @@ class TurnStream:
                 )
                 if event.tool not in _BY_MODEL and len(self._open) < _MAX_LISTED:
                     self._open.add(event.id)
-                if self._message("tool_call", at, call=call, parent=event.parent):
-                    self._calls.add(event.id)
+                self._kept.call(at, call)
             case Returned():
                 self._open.discard(event.call_id)
                 result = ToolResult(call_id=event.call_id, status=event.status, content=event.content)
-                if self._message("tool_result", at, result=result, parent=event.parent) or event.call_id in self._calls:
-                    self._returned[event.call_id] = (event.status, at)
+                self._kept.result(at, result, event.parent)
 
     def _went_wrong(self, event: Retrying | Failing | Withheld) -> None:
         match event:
@@ -180,6 +173,8 @@ class TurnStream:
         self._damaged += 1
         self._lost += lost
         self._lost_since_said = self._lost_since_said or lost
+        if self._damaged > MAX_DAMAGED:
+            self.hopeless = f"printed more than {MAX_DAMAGED:,} lines that are none of its format"
         if self._damaged <= MAX_DAMAGE_NOTES:
             self._notes.append(f"stream_corrupt: at byte {position:,}: {why}: {line[:80]!r}")
 
@@ -189,42 +184,6 @@ class TurnStream:
         if not self._damaged:
             return None
         return StreamDamage(count=self._damaged, first_position=self._first_damage, lost=self._lost)
-
-    @property
-    def no_stream(self) -> bool:
-        """Whether the CLI prints so much of something else that nothing more is to be expected of it."""
-        return self._damaged > MAX_DAMAGED
-
-    def _message(
-        self,
-        role: Role,
-        at: float,
-        *,
-        text: str = "",
-        call: ToolCall | None = None,
-        result: ToolResult | None = None,
-        parent: str | None = None,
-    ) -> bool:
-        """Keeps a message, unless the turn has said too much."""
-        size = _MESSAGE_BYTES + len(text)
-        size += len(result.content) if result else 0
-        size += _size(call.arguments) + _size(call.raw_arguments) if call else 0
-        if size > self._bytes_left:
-            self.left_out += 1
-            return False
-        self._bytes_left -= size
-        message = Message(
-            role=role,
-            turn=self.turn,
-            source="agent",
-            text=text,
-            time=round(at, 3),
-            tool_call=call,
-            tool_result=result,
-            parent=parent,
-        )
-        self._messages.append(message)
-        return True
 
     @property
     def fault(self) -> EngineFault | None:
@@ -248,9 +207,9 @@ class TurnStream:
     def unfinished(self) -> tuple[str, ...]:
         """What the CLI ended of its own after the answer: tasks, and calls that had no result when it gave that."""
         well = self.finished is not None and self.finished.fault is None and self.finished.limit is None
-        left = self._open_at_end - self._returned.keys() if well and self.cut_at is None else frozenset[str]()
-        calls = (message.tool_call for message in self._messages)
-        shown = (call.arguments.get("command", call.label) for call in calls if call is not None and call.id in left)
+        left = self._open_at_end - self._kept.returned.keys() if well and self.cut_at is None else frozenset[str]()
+        calls = (call for call in self._kept.calls.values() if call.id in left)
+        shown = (call.arguments.get("command", call.label) for call in calls)
         return (*self._stopped, *(f"{what} (had not ended when the turn did)" for what in shown))
 
     @property
@@ -288,23 +247,12 @@ class TurnStream:
     def messages(self) -> tuple[Message, ...]:
         """The transcript, every call with the status of its result."""
         denied = frozenset(self.finished.denied) if self.finished else frozenset()
-        return tuple(self._with_status(message, denied) for message in self._messages)
+        return self._kept.messages(denied, self.cut_at)
 
-    def _with_status(self, message: Message, denied: frozenset[str]) -> Message:
-        call, result = message.tool_call, message.tool_result
-        if call is not None:
-            status = self._status(call.id, denied)
-            return message.model_copy(update={"tool_call": call.model_copy(update={"status": status})})
-        if result is not None:
-            status = self._status(result.call_id, denied)
-            return message.model_copy(update={"tool_result": result.model_copy(update={"status": status})})
-        return message
-
-    def _status(self, call_id: str, denied: frozenset[str]) -> CallStatus:
-        if call_id in denied:
-            return "denied"
-        status, at = self._returned.get(call_id, ("unknown", 0.0))
-        return "unknown" if self.cut_at is not None and at >= self.cut_at else status
+    @property
+    def left_out(self) -> int:
+        """How many messages were too many to be kept."""
+        return self._kept.left_out
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -315,12 +263,3 @@ class TurnStream:
         rest += [f"messages_left_out: {self.left_out:,} of this turn are not kept"] if self.left_out else []
         left = [f"unfinished_background: {text}" for text in self.unfinished]
         return (*retried, *dict.fromkeys(self._notes), *left, *rest)
-
-
-def _size(value: object) -> int:
-    """About how many characters plain data takes."""
-    if isinstance(value, str):
-        return len(value)
-    if isinstance(value, dict):
-        return sum(len(key) + _size(inner) for key, inner in value.items())
-    return sum(map(_size, value)) if isinstance(value, list) else 8

@@ -16,7 +16,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
 
 from skillup.engines.base import Session
 from skillup.environments.kept import keep_workspace
@@ -29,6 +28,7 @@ from skillup.execution.ending import after_limit, cut_status, next_limit, proble
 from skillup.execution.grading import grade, grade_unjudged
 from skillup.execution.place import Place, open_place
 from skillup.execution.programs import run_programs
+from skillup.execution.reading import TurnFiles
 from skillup.execution.record import Talk, record_trial, record_turn, traffic_of, with_artifacts
 from skillup.execution.saved import has_record
 from skillup.execution.scripts import run_scripts
@@ -37,7 +37,7 @@ from skillup.execution.setup import secrets_of
 from skillup.execution.spending import allowances, bounded, case_limit, overspent, step_limit
 from skillup.execution.store import TrialFolder
 from skillup.execution.task import Progress, Services, TrialTask
-from skillup.execution.turn import Limit, TurnFiles, TurnOutcome, run_turn
+from skillup.execution.turn import Limit, TurnOutcome, run_turn
 from skillup.execution.turn_scores import after_turn
 from skillup.execution.variables import captured, message_of
 from skillup.judging.gates import ask
@@ -229,14 +229,8 @@ def _play(place: Place, number: int, turn: Turn, state: State) -> Step:
     waited += state.waited
     after = replace(state, session=session, snapshot=snapshot, seconds_left=left, counted=counted, waited=waited)
     step = _conclude(place, turn, outcome, record, replace(after, used=(*state.used, record.usage)))
-    place.folder.save_turn(step.record, _streams(files))
+    place.folder.save_turn(step.record, (files.stdout, files.stderr))
     return step
-
-
-def _streams(files: TurnFiles) -> tuple[Path, Path] | None:
-    """What the CLI printed, unless the agent has put something else in the place of our files."""
-    both = (files.stdout, files.stderr)
-    return both if all(path.is_file() and not path.is_symlink() for path in both) else None
 
 
 def _conclude(place: Place, turn: Turn, outcome: TurnOutcome, record: TurnRecord, state: State) -> Step:

@@ -18,8 +18,8 @@ from skillup.environments.base import TrialEnvironment
 from skillup.environments.process import Command, Ended, ExecutableNotFoundError, Nursery, ProcessError
 from skillup.environments.untrusted import open_regular
 from skillup.errors import TrialError
-from skillup.execution.reading import StreamReader
-from skillup.execution.stream import MAX_DAMAGED, TurnStream
+from skillup.execution.reading import StreamReader, TurnFiles
+from skillup.execution.stream import TurnStream
 from skillup.execution.watching import Doing, Patience, Signs, follow
 from skillup.modelserver.route import Route
 from skillup.results import StreamDamage
@@ -36,15 +36,6 @@ class Limit:
     name: str
     amount: str
     key: str
-
-
-@dataclass(frozen=True)
-class TurnFiles:
-    """Where a turn's standard streams go."""
-
-    stdin: Path
-    stdout: Path
-    stderr: Path
 
 
 @dataclass(frozen=True)
@@ -118,7 +109,7 @@ def run_turn(
         ) from error
     except ProcessError as error:
         raise TrialError("environment", f"the CLI cannot be started: {error}", turn=number) from error
-    reader = StreamReader(engine, request.workspace, TurnStream(number, on_trouble), files.stdout, started)
+    reader = StreamReader(engine, request.workspace, TurnStream(number, on_trouble), files, started)
     patience = Patience(limit.seconds, limits.idle_seconds, limits.exit_seconds, engine.patience(request.settings))
     signs = Signs(started, request.home, lambda: _session_file(engine, request, reader.stream), route)
     try:
@@ -148,10 +139,8 @@ def _outcome(
 ) -> TurnOutcome:
     tail = _end_of(files.stderr) or _end_of(files.stdout)
     finished = stream.finished
-    if stream.no_stream:
-        fault = EngineFault(
-            "output", f"{engine.name} printed more than {MAX_DAMAGED:,} lines that are none of its format"
-        )
+    if stream.hopeless:
+        fault = EngineFault("output", f"{engine.name} {stream.hopeless}")
         return TurnOutcome(stream, ended, fault, None, at_work=False, tail=tail)
     if ended.how == "deadline" and (finished is None or finished.fault is not None):
         stream.cut_at = before.cut_at or limit.seconds

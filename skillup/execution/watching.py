@@ -123,7 +123,7 @@ def follow(
             ended = running.wait(0 if behind else POLL_SECONDS)
             stream.closing = stream.closing or reader.elapsed >= patience.turn
             behind = reader.read()
-            if ended is not None and (not behind or stream.no_stream):
+            if ended is not None and (not behind or stream.hopeless):
                 reader.finish()
                 break
             if ended is not None and cancelled.is_set():
@@ -151,7 +151,7 @@ def follow(
 def _cut(reader: StreamReader, patience: Patience, signs: Signs, now: float) -> Cut | None:
     """Whether, and why, the CLI is to be ended now."""
     stream = reader.stream
-    if stream.no_stream:
+    if stream.hopeless:
         return "nonsense"
     if patience.retrying is not None and stream.in_trouble_for(now) > patience.retrying:
         return "patience"  # some CLIs reconnect for ever; what they say of the reason is all that will ever come

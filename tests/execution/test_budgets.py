@@ -49,6 +49,12 @@ def test_a_budget_of_the_run_begins_no_further_trial_and_keeps_what_there_is(pro
     assert len(list(done.directory.glob("case-*"))) == 2
     report = project.call("report", done.directory, "--json")
     assert RunResult.model_validate_json(report.stdout).stopped_by == said
+    stopped = project.call("run", "--resume", done.directory)
+    assert stopped.code == 3, "what was spent before counts"
+    assert "stopped by " + said in stopped.stderr
+    assert project.call("run", "--resume", done.directory, "--max-cost-usd", "5").code == 0
+    assert len(done.run.case_results) == 5
+    assert done.run.stopped_by == ""
 
 
 def test_the_command_line_outranks_the_suite_and_every_figure_has_its_option(project: Project) -> None:
@@ -72,6 +78,15 @@ def test_attempts_count_and_what_is_not_known_is_said(project: Project) -> None:
     project.write("cases/case-0.yaml", CASE + "    constraints: {max_tokens: 150}\n")
     done = project.run("cases/case-0.yaml", "--agent", "failing")
     assert done.trial().attempts == 2, "all attempts at a trial have the trial's own limit together"
+
+
+def test_a_trial_that_waits_for_another_does_not_begin_either(project: Project) -> None:
+    suite(project, "max_tokens: 50", cases=2)
+    project.write("cases/case-1.yaml", CASE + "    depends_on: [case-0]\n")
+    agent = fake_claude(project, "cheap", "time.sleep(0.5)\n" + COSTS)
+    done = project.run("eval.yaml", "--agent", agent, "--parallelism", "2", seconds=60)
+    assert ended(done) == [("case-0", "PASS")]
+    assert done.run.status == "stopped"
 
 
 def test_no_further_iteration_begins(project: Project) -> None:

@@ -43,6 +43,16 @@ def test_a_cli_that_answers_and_does_not_exit_is_ended_and_its_answer_judged(pro
         assert all(turn.duration_ms < 500 + 1500 for turn in turns), "the time after the answer is not the agent's"
 
 
+def test_whoever_holds_on_to_the_output_of_a_cli_that_has_exited_keeps_nobody_waiting(project: Project) -> None:
+    project.write("case.yaml", WATCHED_CASE)
+    body = "subprocess.Popen(['sleep', '4871'], start_new_session=True)\nsay(result('done'))"
+    done = project.run("case.yaml", "--agent", fake_claude(project, "leaves", body))
+    assert outcome_of(done.trial()) == "PASS all_met"
+    (turn,) = done.trial().turn_results
+    assert [line.partition(": ")[2] for line in turn.unfinished_background] == ["sleep 4871"]
+    assert turn.duration_ms < 10_000
+
+
 WATCHED = {
     "stuck": (
         "say(assistant(text('hm')))\ntime.sleep(600)",

@@ -96,6 +96,7 @@ LOST = {
     "too-much": ("for n in range(20000): say(assistant(text(str(n))))\nsay(result('done'))", "ERROR unobservable"),
     "no-result": ("raw(line(result('done'))[:-4] + b'\\n')", "ERROR output"),
     "no-answer": ("raw(line(assistant(text('done')))[:-4] + b'\\n')\nsay(result(''))", "ERROR output"),
+    "no-end": ("os.ftruncate(1, 9 << 30)\ntime.sleep(60)", "ERROR output"),
     "no-format": ("raw(b'y\\n' * 100002)\ntime.sleep(60)", "ERROR output"),
 }
 """What a CLI prints, and what that makes of a case that asks for an answer and for no call."""
@@ -112,6 +113,7 @@ def test_what_damage_may_hide_is_never_taken_for_absent(project: Project) -> Non
     }
     assert "its output is damaged in 1 place, first at byte" in found["no-result"].reason
     assert "may be lost" in found["no-answer"].reason
+    assert "claude_code printed more than 8 GiB" in found["no-end"].reason
     assert "none of its format" in found["no-format"].reason
     assert "in the damaged output of turn 1" in found["perhaps-a-call"].reason
     (turn,) = done.trial(agent="too-much").turn_results
