@@ -22,7 +22,8 @@ _READ_BYTES = 1 << 20
 _BLOCKS_PER_LOOK = 32
 """A CLI may print faster than we read; who reads along must look at the clock now and then."""
 
-_SAMPLE_BYTES = 80
+_SAMPLE_BYTES = 200
+"""What is kept of a line that is not read: more than a note shows of it."""
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,8 @@ MAX_DAMAGED = 100_000
 _MAX_LISTED = 1000
 """Notes, sessions and tasks of one turn: more say nothing new, and a CLI that runs wild may print millions."""
 
+_SAMPLE_BYTES = 80
+
 _ANSWER_LOST = EngineFault("output", "the output is damaged behind the last text, so the answer may be lost")
 
 _BY_MODEL = frozenset({"subagent"})
@@ -176,7 +178,7 @@ class TurnStream:
         if self._damaged > MAX_DAMAGED:
             self.hopeless = f"printed more than {MAX_DAMAGED:,} lines that are none of its format"
         if self._damaged <= MAX_DAMAGE_NOTES:
-            self._notes.append(f"stream_corrupt: at byte {position:,}: {why}: {line[:80]!r}")
+            self._notes.append(f"stream_corrupt: at byte {position:,}: {why}{_sample(line)}")
 
     @property
     def damage(self) -> StreamDamage | None:
@@ -263,3 +265,10 @@ class TurnStream:
         rest += [f"messages_left_out: {self.left_out:,} of this turn are not kept"] if self.left_out else []
         left = [f"unfinished_background: {text}" for text in self.unfinished]
         return (*retried, *dict.fromkeys(self._notes), *left, *rest)
+
+
+def _sample(line: bytes) -> str:
+    """The beginning of a damaged line, in whole words: of a part of a secret nobody could tell that it is one."""
+    text = line[:_SAMPLE_BYTES].decode("utf-8", errors="replace")
+    shown = text if len(line) <= _SAMPLE_BYTES else text.rpartition(" ")[0]
+    return f": {''.join(one if one.isprintable() else ' ' for one in shown).strip()}" if shown.strip() else ""

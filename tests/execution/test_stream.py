@@ -207,6 +207,15 @@ class TestNotes:
         assert "\x1b" not in "".join(stream.notes)
         assert stream.damage == StreamDamage(count=MAX_DAMAGE_NOTES + 3, first_position=100, lost=1)
 
+    def test_of_a_damaged_line_only_whole_words_are_shown(self) -> None:
+        stream = told(ended())
+        stream.damaged(b"warning: the key is " + b"k" * 90, "not JSON", 7, lost=False)
+        stream.damaged(b"k" * 90, "not JSON", 120, lost=False)
+        assert stream.notes == (
+            "stream_corrupt: at byte 7: not JSON: warning: the key is",
+            "stream_corrupt: at byte 120: not JSON",
+        )
+
     def test_a_background_task_that_outlives_the_answer_is_unfinished(self) -> None:
         stream = told(Noted("unfinished_background", "early"), ended(), Noted("unfinished_background", "sleep 99"))
         assert stream.unfinished == ("sleep 99",)
