@@ -194,10 +194,11 @@ class EngineFault:
 
 @dataclass(frozen=True)
 class Retrying:
-    """The CLI met a fault and tries again."""
+    """The CLI met a fault and tries again, after so many seconds where it says so."""
 
     fault: EngineFault
     attempt: int
+    delay: float | None = None
 
 
 @dataclass(frozen=True)

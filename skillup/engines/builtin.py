@@ -32,7 +32,7 @@ from skillup.engines.base import (
     TurnRequest,
     inside_workspace,
 )
-from skillup.engines.faults import BUILTIN, amount
+from skillup.engines.faults import BUILTIN, amount, seconds_of
 from skillup.engines.lines import parse_object
 from skillup.spec.mocks import HistoryMessage
 from skillup.transcript import Usage
@@ -204,7 +204,7 @@ def _meaning(event: dict[str, Any], workspace: Path) -> tuple[Event, ...]:
             answered = f"the provider answered {status_code}" if status_code else "the provider gave no usable answer"
             word, asked = str(event["error"]), amount(event.get("retry_after"))
             fault = BUILTIN.told(answered, error_class=word, status=status_code, retry_after=asked)
-            return (Retrying(fault, int(event["attempt"])),)
+            return (Retrying(fault, int(event["attempt"]), seconds_of(event.get("delay_ms"))),)
         case "end":
             return (_finished(event),)
     return ()

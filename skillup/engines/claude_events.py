@@ -28,7 +28,7 @@ from skillup.engines.base import (
     Working,
     inside_workspace,
 )
-from skillup.engines.faults import CLAUDE_CODE, amount
+from skillup.engines.faults import CLAUDE_CODE, amount, seconds_of
 from skillup.engines.lines import parse_object
 from skillup.transcript import Usage
 
@@ -140,9 +140,11 @@ def _system(event: dict[str, Any]) -> tuple[Event, ...]:
         case "api_retry":
             status = _status(event.get("error_status"))
             said = f"the provider answered {status or 'nothing'}"
-            asked = _asked(event.get("retry_delay_ms"))
+            delay = seconds_of(event.get("retry_delay_ms"))
+            # A Retry-After is whole seconds, while the CLI's own delays have a share of chance.
+            asked = delay if delay and delay.is_integer() else None
             fault = CLAUDE_CODE.told(said, error_class=event.get("error"), status=status, retry_after=asked)
-            return (Retrying(fault, int(event.get("attempt", 0))),)
+            return (Retrying(fault, int(event.get("attempt", 0)), delay),)
         case "status":
             return (Waiting(),)
         case "task_started" | "task_progress" | "thinking_tokens":
@@ -162,12 +164,6 @@ def _account_limit(told: dict[str, Any]) -> tuple[Event, ...]:
     if status == "allowed_warning" and used is not None:
         return (Noted("usage_limit", f"{used:.0%} of the account's limit is used ({told.get('rateLimitType')})"),)
     return ()
-
-
-def _asked(delay_ms: Any) -> float | None:
-    """The Retry-After behind the delay of a retry: whole seconds, while the CLI's own delays have a share of chance."""
-    delay = amount(delay_ms)
-    return delay / 1000 if delay and delay % 1000 == 0 else None
 
 
 def _task_ended(status: str, summary: str) -> tuple[Event, ...]:

@@ -143,6 +143,12 @@ def amount(value: Any) -> float | None:
     return float(value) if 0 <= value <= _LATEST else None
 
 
+def seconds_of(milliseconds: Any) -> float | None:
+    """The seconds of a time in milliseconds out of an event, where it is one."""
+    given = amount(milliseconds)
+    return None if given is None else given / 1000
+
+
 CLAUDE_CODE: Final = FaultTable(
     cli="Claude Code",
     last_word="result event",

@@ -53,7 +53,8 @@ class TurnStream:
     the final word that is there, or the one that comes next, is the last. A CLI that is interrupted ends its background
     tasks, asks the model about them, and would replace the answer, or a limit that was reached, by what it says then.
     `hopeless` says why nothing more is to be expected of the output. `finished_at` is when the final word came,
-    `last_event` when anything did. `on_trouble` is told each fault that the CLI tells, the moment that it does.
+    `last_event` when anything did. `waits_until` is when the CLI tries again what failed, where it said so.
+    `on_trouble` is told each fault that the CLI tells, the moment that it does.
     """
 
     turn: int
@@ -66,6 +67,7 @@ class TurnStream:
     hopeless: str = ""
     finished_at: float = 0.0
     last_event: float = 0.0
+    waits_until: float | None = None
     _damaged: int = 0
     _lost: int = 0
     _first_damage: int = 0
@@ -102,7 +104,7 @@ class TurnStream:
                     self.session_ids.append(event.id)
                 self.details = event.details or self.details
             case Retrying() | Failing() | Withheld():
-                self._went_wrong(event)
+                self._went_wrong(event, at)
             case LimitReached():
                 self._resets_at = event.resets_at
             case Noted():
@@ -115,6 +117,7 @@ class TurnStream:
                     self.on_trouble(self.fault)
         if isinstance(event, (Said, Thought, Called, Returned, Working)):
             self._last_work, self._trouble, self._failing, self._trouble_since = at, None, None, None
+            self.waits_until = None
         elif self._trouble is not None and self._trouble_since is None:
             self._trouble_since = at
 
@@ -146,13 +149,15 @@ class TurnStream:
                 result = ToolResult(call_id=event.call_id, status=event.status, content=event.content)
                 self._kept.result(at, result, event.parent)
 
-    def _went_wrong(self, event: Retrying | Failing | Withheld) -> None:
+    def _went_wrong(self, event: Retrying | Failing | Withheld, at: float) -> None:
         match event:
             case Retrying():
                 self._retries[event.fault.kind] += 1
                 self._trouble = self._retried = event.fault
+                self.waits_until = None if event.delay is None else at + event.delay
             case Failing():
                 self._trouble = self._failing = event.fault
+                self.waits_until = None
             case Withheld():
                 self._withheld = self._withheld or event.fault
                 return

@@ -120,6 +120,8 @@ def run_turn(
         limit = Limit(
             limits.idle_seconds, "idle_seconds", f"{limits.idle_seconds:g} s", "limits.idle_seconds of the agent"
         )
+    if before.cut == "waits":
+        limit = replace(limit, amount=f"{limit.amount}: the CLI had said that it waits longer")
     bound = request.session.id
     strangers = tuple(reported for reported in reader.stream.session_ids if bound is not None and reported != bound)
     outcome = _outcome(engine, reader.stream, ended, before, files=files, limit=limit, bounds=bounds)

@@ -27,8 +27,9 @@ STALL_SECONDS = 60.0
 _FILE_SECONDS = 1.0
 """How often the session's file is looked at: it is looked for, too."""
 
-Cut = Literal["nonsense", "patience", "late", "idle"]
-"""Why we ended a CLI before its time: no output of its format, retries without end, no exit, no sign of life."""
+Cut = Literal["nonsense", "patience", "waits", "late", "idle"]
+"""Why we ended a CLI before its time: no output of its format, retries without end, a pause that is longer than the
+turn may be, no exit, no sign of life."""
 
 
 @dataclass(frozen=True)
@@ -137,9 +138,9 @@ def follow(
             cut = None if cancelled.is_set() else _cut(reader, patience, signs, now)
             if cut is not None:
                 doing = replace(doing, cut=cut, cut_at=now, at_work=doing.at_work and cut != "idle")
-                stream.closing = cut in ("late", "idle")
+                stream.closing = cut in ("late", "idle", "waits")
             if cut is not None or cancelled.is_set():
-                running.end("deadline" if cut == "idle" else "cancelled")
+                running.end("deadline" if cut in ("idle", "waits") else "cancelled")
                 asked = True
     finally:
         reader.close()
@@ -157,5 +158,7 @@ def _cut(reader: StreamReader, patience: Patience, signs: Signs, now: float) -> 
         return "patience"  # some CLIs reconnect for ever; what they say of the reason is all that will ever come
     if stream.finished is not None:
         return "late" if now - stream.finished_at > patience.exit else None
+    if stream.waits_until is not None and stream.waits_until > patience.turn:
+        return "waits"
     idle = not stream.tool_runs and now - max(stream.last_event, signs.last(now)) > patience.idle
     return "idle" if idle else None

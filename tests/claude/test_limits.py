@@ -69,7 +69,7 @@ OTHER_LIMITS = {
     script: [{{say: all is fine, faults: [{{status: 429, retry_after: 60}}]}}]
         """,
         "ERROR rate_limit",
-        "turn 1 reached turn_seconds ({seconds} s); input.turns[0].timeout_seconds raises it; the CLI was retrying",
+        "input.turns[0].timeout_seconds raises it; the CLI was retrying",
     ),
     "case-limit": (
         """

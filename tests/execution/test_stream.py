@@ -132,6 +132,13 @@ class TestFaults:
         assert told(Retrying(asked, 1), ended(None, fault=NETWORK)).fault == NETWORK
         assert told(Retrying(asked, 1), Failing(limited)).trouble == asked
 
+    def test_a_wait_that_the_cli_announces_lasts_until_something_else_happens(self) -> None:
+        waiting = Retrying(OVERLOADED, 1, delay=60.0)
+        assert told(Said("x"), waiting).waits_until == 61.0
+        assert told(waiting, Waiting()).waits_until == 60.0
+        for other in (Said("x"), Working(), Failing(OVERLOADED), Retrying(OVERLOADED, 2)):
+            assert told(waiting, other).waits_until is None
+
     def test_each_is_told_the_moment_that_it_comes(self) -> None:
         heard: list[EngineFault] = []
         stream = TurnStream(1, heard.append)

@@ -158,6 +158,23 @@ def test_a_limit_that_ends_in_hours_is_told_and_not_waited_for(project: Project)
         assert timedelta(minutes=115) < until_then < timedelta(minutes=121)
 
 
+def test_a_cli_that_says_it_waits_longer_than_its_turn_may_is_not_waited_for(project: Project) -> None:
+    with Model(lambda _: refuse(429, retry_after="3600")) as model:
+        arguments = write(project, model, 1, "limited", max_retries=1)
+        project.write(
+            "cases/0.yaml", CASE.replace("prompt: go", "turns: [{role: user, content: go, timeout_seconds: 29}]")
+        )
+        begun = time.monotonic()
+        done = project.run(*arguments)
+    assert time.monotonic() - begun < 25, "the agent itself waits 30 s"
+    error = done.trial().error
+    assert error is not None
+    assert (error.kind, error.retry_after) == ("rate_limit", 3600.0)
+    said = "turn 1 reached turn_seconds (29 s: the CLI had said that it waits longer); "
+    assert error.message.startswith(f"{said}input.turns[0].timeout_seconds raises it; the CLI was retrying: ")
+    assert "; it asks to wait 3600 s, until " in error.message
+
+
 def test_an_interruption_ends_a_wait_at_once(project: Project) -> None:
     with Model(lambda _: refuse(429, retry_after="300")) as model:
         arguments = write(project, model, 2, "limited")
