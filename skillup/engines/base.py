@@ -322,6 +322,9 @@ class Engine(Protocol):
     def resumes(self, settings: EngineSettings) -> bool:
         """Whether a later process can continue a session by its id."""
 
+    def confines_itself(self, settings: EngineSettings) -> bool:
+        """Whether it runs commands in a sandbox of its own, which cannot be made within another."""
+
     def provider(self, settings: EngineSettings) -> Provider:
         """The model API that it speaks with these settings."""
 
@@ -389,6 +392,11 @@ class EngineDefaults:
         """Always."""
         del settings
         return True
+
+    def confines_itself(self, settings: EngineSettings) -> bool:
+        """No."""
+        del settings
+        return False
 
     def history(self, messages: Sequence[HistoryMessage]) -> str:
         """Nothing: it cannot take up a conversation."""

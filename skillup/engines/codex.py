@@ -85,6 +85,10 @@ class Codex(EngineDefaults):
             return None
         return CodexSettings(sandbox="read-only", workspace_instructions=False)
 
+    def confines_itself(self, settings: EngineSettings) -> bool:
+        """Unless its sandbox is off. Within another one it runs no command, and does not say so."""
+        return cast("CodexSettings", settings).sandbox != "danger-full-access"
+
     def patience(self, settings: EngineSettings) -> float | None:
         """Seconds of reconnecting after which a turn is ended: the CLI itself never gives up."""
         return cast("CodexSettings", settings).patience_seconds

@@ -55,8 +55,13 @@ def environment_obstacle(wanted: Environment, host: Mapping[str, str], nursery: 
 
 
 def permission_obstacle(agent: Agent, wanted: Environment) -> Failure | None:
-    """Whether an agent that may write in its trial alone would run where it can write anywhere."""
-    if agent.permissions == "full" or wanted.type != "none":
+    """Whether what keeps an agent from writing elsewhere is missing, or is there twice."""
+    confines_itself = ENGINES[agent.engine].confines_itself(settings_of(agent))
+    if wanted.type != "none" and confines_itself:
+        message = f"the sandbox of {agent.engine} itself cannot be made within `environment.type: {wanted.type}`"
+        hint = "switch it off (Codex: `settings: {sandbox: danger-full-access}`): the environment confines it"
+        return _obstacle("environment", message, hint)
+    if agent.permissions == "full" or wanted.type != "none" or confines_itself:
         return None
     message = f"{agent.name} asks for `permissions: workspace`, and on the host nothing keeps it from writing elsewhere"
     return _obstacle(

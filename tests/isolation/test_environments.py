@@ -114,6 +114,22 @@ def test_an_agent_that_may_write_in_its_trial_alone_needs_a_sandbox(project: Pro
 
 
 @pytest.mark.usefixtures("bubblewrap")
+def test_a_cli_with_a_sandbox_of_its_own_is_refused_in_another_and_careful_on_the_host(project: Project) -> None:
+    """Within another sandbox Codex runs no command and ends well: a case would blame the agent for it."""
+    settings = "settings: {binary: ./codex, sandbox: workspace-write}\npermissions: workspace\n"
+    project.write("agents/inner.yaml", f"engine: codex\nmodel: scripted\n{settings}")
+    project.write("agents/codex", "#!/bin/sh\necho codex 1.0\n").chmod(0o755)
+    write(project, "type: bubblewrap")
+    error = project.run(".", "--agent", "inner").trial().error
+    assert error is not None
+    assert (error.kind, error.phase) == ("environment", "plan")
+    assert "sandbox of codex itself cannot be made within `environment.type: bubblewrap`" in error.message
+    assert "sandbox: danger-full-access" in error.hint
+    write(project, "type: none")
+    assert "inner  run" in project.call("run", ".", "--agent", "inner", "--dry-run").stdout
+
+
+@pytest.mark.usefixtures("bubblewrap")
 def test_where_it_ran_is_in_the_manifest_and_in_every_result(project: Project) -> None:
     write(project, "type: bubblewrap, limits: {file_size_mb: 5}")
     done = project.run(".", "--agent", "demo", "--agent", "builtin", "--model", "scripted")
