@@ -23,22 +23,10 @@ from skillup.environments.address import Address, at_port
 from skillup.environments.base import Missing, TrialEnvironment
 from skillup.environments.host import CERTIFICATES, TrialRoot, passing_root
 from skillup.environments.process import NURSERY_ENVIRONMENT, Command, Nursery, ProcessError, find_executable
-from skillup.environments.programs import places_of
+from skillup.environments.programs import followed, places_of
+from skillup.environments.shown import from_etc, outermost, read_only, system, within
 from skillup.errors import TrialError
 from skillup.spec.suite import Environment
-
-_SYSTEM: Final = (
-    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"),
-    *("/nix/store", "/gnu/store"),  # the same on systems of that kind
-)
-
-_SETTINGS: Final = (
-    *("alternatives", "bash.bashrc", "ca-certificates", "ca-certificates.conf", "crypto-policies", "debian_version"),
-    *("gai.conf", "group", "host.conf", "inputrc", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias"),
-    *("localtime", "lsb-release", "mime.types", "nsswitch.conf", "os-release", "passwd", "pki/ca-trust"),
-    *("pki/tls/certs", "profile", "protocols", "services", "ssl/certs", "ssl/openssl.cnf", "terminfo", "timezone"),
-)
-"""What programs look for in /etc. The rest may hold keys and passwords, and root could read them."""
 
 _NETWORK_SETTINGS: Final = ("hosts", "resolv.conf")
 
@@ -91,15 +79,16 @@ class Bubblewrap:
         package, python = Path(__file__).resolve().parents[1], Path(sys.executable).resolve()
         path = command.env.get("PATH", os.defpath)
         places = [*places_of(Path(find_executable(command)), path), *places_of(python, path), package]
-        places += [*command.reads, *(Path(command.env[name]) for name in CERTIFICATES if name in command.env)]
-        shown = [place for place in dict.fromkeys(places) if not _within(place, _SYSTEM) and os.path.lexists(place)]
+        read = (*command.reads, *(Path(command.env[name]) for name in CERTIFICATES if command.env.get(name)))
+        places += [place for one in read for place in followed(one)]
+        shown = outermost(place for place in places if os.path.lexists(place))
         asked = {"ways": self.ways, "limits": self.wanted.limit_numbers}
         return replace(
             command,
             enclosure=(
-                *(self.program, *_ALONE, *self._network, *_system(), *_variables()),
+                *(self.program, *_ALONE, *self._network, *system(), *_variables()),
                 *("--proc", "/proc", "--dev", "/dev", *self._temporary(shown)),
-                *(word for place in shown for word in _shown(place)),
+                *(word for place in shown for word in read_only(place)),
                 *(word for place in self.shared for word in ("--bind", str(place), str(place))),
                 *("--bind", str(self.root.path), str(self.root.path)),
                 *("--ro-bind", str(self.root.scratch), str(self.root.scratch)),
@@ -136,7 +125,7 @@ class Bubblewrap:
     @property
     def _network(self) -> tuple[str, ...]:
         if self.wanted.network == "full":
-            return tuple(word for name in _NETWORK_SETTINGS for word in _from_etc(name))
+            return tuple(word for name in _NETWORK_SETTINGS for word in from_etc(name))
         return ("--unshare-net", "--ro-bind", str(_hosts(self.root)), "/etc/hosts")
 
     def _temporary(self, shown: Sequence[Path]) -> tuple[str, ...]:
@@ -144,7 +133,7 @@ class Bubblewrap:
 
         A place to mount on is looked for by its path, and the agent could have put a link there.
         """
-        if any(_within(place, ("/tmp",)) for place in (self.root.path, *self.shared, *shown)):  # noqa: S108 - the sandbox's own
+        if any(within(place, ("/tmp",)) for place in (self.root.path, *self.shared, *shown)):  # noqa: S108 - the sandbox's own
             return ("--tmpfs", "/tmp")  # noqa: S108 - as above
         return ("--bind", str(self.root.tmp), "/tmp")  # noqa: S108 - as above
 
@@ -203,39 +192,11 @@ def _program(host: Mapping[str, str]) -> str | None:
     return shutil.which("bwrap", path=host.get("PATH", os.defpath))
 
 
-def _system() -> Iterator[str]:
-    """The system's folders, and what of its settings programs look for."""
-    for name in _SYSTEM:
-        place = Path(name)
-        if place.is_symlink():
-            yield from ("--symlink", str(place.readlink()), name)
-        elif place.is_dir():
-            yield from ("--ro-bind", name, name)
-    for name in _SETTINGS:
-        yield from _from_etc(name)
-
-
-def _from_etc(name: str) -> Iterator[str]:
-    place = f"/etc/{name}"
-    if Path(place).exists():
-        yield from ("--ro-bind", place, place)
-
-
 def _variables() -> Iterator[str]:
     """What our Python cannot start without; the command gets its own variables, and none of these."""
     for name in NURSERY_ENVIRONMENT:
         if name in os.environ:
             yield from ("--setenv", name, os.environ[name])
-
-
-def _shown(place: Path) -> tuple[str, ...]:
-    if place.is_symlink():
-        return ("--symlink", str(place.readlink()), str(place))
-    return ("--ro-bind", str(place), str(place))
-
-
-def _within(place: Path, folders: Sequence[str]) -> bool:
-    return any(place.is_relative_to(folder) for folder in folders)
 
 
 def _what_is_off() -> str:

@@ -28,6 +28,12 @@ def places_of(program: Path, path: str) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(_places(program, path, _MAX_LINKS)))
 
 
+def followed(path: Path) -> tuple[Path, ...]:
+    """The symbolic links on the way to what a path names, and what it names in the end."""
+    links, real = _resolved(path)
+    return (*links, real)
+
+
 def _places(program: Path, path: str, left: int) -> Iterator[Path]:
     links, real = _resolved(program)
     yield from links

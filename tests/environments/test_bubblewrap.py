@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -119,6 +120,23 @@ def test_what_a_command_needs_of_the_host_is_shown_and_cannot_be_written(shell: 
     assert shell.output.read_text() == f"{program.parent}\nread\n"
     assert "Read-only file system" in shell.errors.read_text()
     assert shell.run(f"ls {program.parent}").exit_code != 0
+
+
+def test_a_program_in_a_home_starts_with_its_libraries_and_certificates(shell: Shell, tmp_path: Path) -> None:
+    (tmp_path / "opt/bin").mkdir(parents=True)
+    (tmp_path / "opt/lib").mkdir()
+    shutil.copy("/bin/cat", tmp_path / "opt/bin/cat")
+    (tmp_path / "opt/lib/real.pem").write_text("trusted\n")
+    (tmp_path / "opt/lib/link.pem").symlink_to("real.pem")
+    (tmp_path / "elsewhere.pem").write_text("trusted too\n")
+    (tmp_path / "other.pem").symlink_to(tmp_path / "elsewhere.pem")
+    (tmp_path / "secret").write_text("canary\n")
+    files = [tmp_path / name for name in ("opt/lib/link.pem", "other.pem", "secret")]
+    trusted = {"SSL_CERT_FILE": str(files[0]), "NODE_EXTRA_CA_CERTS": str(files[1])}
+    command = shell.command(str(tmp_path / "opt/bin/cat"), *map(str, files), **trusted)
+    ended = shell.nursery.run(command, stdout=shell.output, stderr=shell.errors, deadline_seconds=20)
+    assert ended.exit_code == 1
+    assert shell.output.read_text() == "trusted\ntrusted too\n"
 
 
 def test_what_a_turn_leaves_in_tmp_is_there_in_the_next(shell: Shell) -> None:
