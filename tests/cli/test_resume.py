@@ -254,6 +254,24 @@ class TestWhatWouldBeRunNow:
         found = forked.call(suite, "run", "../project/eval.yaml", "--resume", cut, folder=elsewhere)
         assert found.code == 0, found.stderr
 
+    @pytest.mark.parametrize(
+        ("changes", "said"),
+        [
+            ({"cwd": ""}, "run/run.json does not say how the run was started"),
+            ({"command": ["skillup", "judge", "x"]}, "run/run.json does not say how the run was started"),
+            ({"command": ["skillup", "run", "--later"]}, "was started in a way that is not known: No such option"),
+        ],
+    )
+    def test_has_to_be_known(
+        self, suite: Project, forked: Forked, cut: Path, changes: dict[str, object], said: str
+    ) -> None:
+        manifest = json.loads((cut / "run.json").read_bytes())
+        (cut / "run.json").write_text(json.dumps({**manifest, **changes}))
+        done = forked.call(suite, "run", "--resume", cut)
+        assert done.code == 2
+        assert said in done.stderr
+        assert "resume it by the version that began it, or begin a new run" in done.stderr
+
 
 class TestOnlyStatus:
     def test_runs_a_part_of_a_finished_run_again_and_keeps_the_results(self, suite: Project, forked: Forked) -> None:
