@@ -49,11 +49,15 @@ class SetupStep(Spec):
     timeout_seconds: Seconds = 300.0
 
 
+MAX_LIMIT_MB = 1 << 20
+"""A tebibyte; the system's numbers for limits end somewhere above it."""
+
+
 class EnvironmentLimits(Spec):
     """What one process of a trial may use at most, in MiB: the size of a file, and memory of its own."""
 
-    file_size_mb: Whole | None = Field(None, ge=1)
-    memory_mb: Whole | None = Field(None, ge=64)
+    file_size_mb: Whole | None = Field(None, ge=1, le=MAX_LIMIT_MB)
+    memory_mb: Whole | None = Field(None, ge=64, le=MAX_LIMIT_MB)
 
 
 class Environment(Spec):
