@@ -58,26 +58,26 @@ def test_a_budget_of_the_run_begins_no_further_trial_and_keeps_what_there_is(pro
 
 
 def test_the_command_line_outranks_the_suite_and_every_figure_has_its_option(project: Project) -> None:
-    suite(project, "max_cost_usd: 0.01, max_tokens: 1")
+    suite(project, "max_cost_usd: 0.01, max_tokens: 1", cases=4)
     agent = fake_claude(project, "cheap", COSTS + "\ntime.sleep(0.4)")
     done = project.run("eval.yaml", "--agent", agent, "--max-cost-usd", "5", "--max-tokens", "250")
     assert [case for case, _ in ended(done)] == ["case-0", "case-1", "case-2"]
-    assert "stopped by max_tokens of the run: 300 of 250 used; 2 of 5" in done.stderr
+    assert "stopped by max_tokens of the run: 300 of 250 used; 1 of 4" in done.stderr
     done = project.run("cases", "--agent", agent, "--max-seconds", "0.5")
-    assert 0 < len(ended(done)) < 5
+    assert 0 < len(ended(done)) < 4
     assert "stopped by max_seconds of the run: " in done.stderr
 
 
 def test_attempts_count_and_what_is_not_known_is_said(project: Project) -> None:
-    suite(project, "max_tokens: 250")
+    suite(project, "max_tokens: 150", cases=2)
     body = "say({**result('', tokens=90), 'is_error': True, 'api_error_status': 529})"
     done = project.run("eval.yaml", "--agent", fake_claude(project, "failing", body))
     assert done.code == 3
     assert ended(done) == [("case-0", "ERROR")]
-    assert done.trial().attempts == 3, "the third attempt used up what was left, so there was no fourth"
-    project.write("cases/case-0.yaml", CASE + "    constraints: {max_tokens: 150}\n")
+    assert done.trial().attempts == 2, "the second attempt used up what was left, so there was no third"
+    project.write("cases/case-0.yaml", CASE + "    constraints: {max_tokens: 50}\n")
     done = project.run("cases/case-0.yaml", "--agent", "failing")
-    assert done.trial().attempts == 2, "all attempts at a trial have the trial's own limit together"
+    assert done.trial().attempts == 1, "all attempts at a trial have the trial's own limit together"
 
 
 def test_a_trial_that_waits_for_another_does_not_begin_either(project: Project) -> None:
@@ -92,7 +92,7 @@ def test_a_trial_that_waits_for_another_does_not_begin_either(project: Project) 
 def test_no_further_iteration_begins(project: Project) -> None:
     suite(project, "max_cost_usd: 0.015", cases=1)
     fake_claude(project, "cheap", COSTS)
-    done = project.call("run", "eval.yaml", "--agent", "cheap", "--iteration", "5", "--json")
+    done = project.call("run", "eval.yaml", "--agent", "cheap", "--iteration", "4", "--json")
     assert len(json.loads(done.stdout)["runs"]) == 2
     assert "no further iteration: max_cost_usd of the run: $0.0200 of $0.0150 spent" in done.stderr
     assert done.code == 3
