@@ -32,7 +32,9 @@ from skillup.execution.store import read_model, write_atomically, write_json
 from skillup.judging.evidence import Evidence
 from skillup.loading.checks import placed_judges
 from skillup.loading.spelling import closest
+from skillup.masking import Masker
 from skillup.results import Evaluated
+from skillup.spec.agent import credentials_in
 from skillup.spec.case import Case
 from skillup.spec.judge import Judge
 from skillup.spec.problems import key_text, quoted
@@ -132,11 +134,11 @@ def evaluate_all(
 
 def _evaluated(folder: Path, case: Case, evidence: Evidence, step: CriteriaStep, before: Revision) -> Evaluated | None:
     """What the judge's evaluator says; None where there is none, or it was never run."""
-    judge, how, masker = case.judge, step.how, step.masker
+    judge, how = case.judge, step.how
     if judge is None or judge.evaluator is None:
         return None
     saved = read_model(folder / FILE, Evaluated) if (folder / FILE).exists() else None
-    if saved is not None and (saved.evaluator, saved.config) != (judge.evaluator, masked(judge.config, masker)):
+    if saved is not None and (saved.evaluator, saved.config) != (judge.evaluator, judge.config):
         saved = None
     wanted = how in ("all", "rest") or (how == "missing" and (saved is None or bool(saved.error)))
     if step.services is None or not wanted or evidence.missing() is not None:
@@ -145,9 +147,13 @@ def _evaluated(folder: Path, case: Case, evidence: Evidence, step: CriteriaStep,
     before.keep()
     folder.mkdir(parents=True, exist_ok=True)
     (folder / PRINTED).unlink(missing_ok=True)
+    all_keys = Masker(credentials_in(step.services.host))  # an evaluator sees all variables of whoever started it
     if printed:
-        write_atomically(folder / PRINTED, masker.text(printed).encode("utf-8", errors="replace"))
-    write_json(folder / FILE, masked(said, masker))
+        printed = all_keys.text(step.masker.text(printed))
+        write_atomically(folder / PRINTED, printed.encode("utf-8", errors="replace"))
+    said = Evaluated.model_validate(masked(said, step.masker))
+    # The configuration is the saved case's, masked long since, and has to be found again by it.
+    write_json(folder / FILE, {**masked(said, all_keys), "config": judge.config})
     return read_model(folder / FILE, Evaluated)
 
 

@@ -24,6 +24,7 @@ from skillup.environments.workspace import (
 )
 from skillup.execution.agents import host_home
 from skillup.execution.task import Services, TrialTask
+from skillup.spec.agent import credentials_in
 
 _TAIL_BYTES = 4000
 """As much of a set-up step's output as a report shows."""
@@ -70,8 +71,9 @@ def skill_folder(engine: Engine, root: TrialRoot, name: str) -> Path:
 
 
 def secrets_of(task: TrialTask, host: Mapping[str, str]) -> tuple[str, ...]:
-    """The texts that nothing of this trial may show: its credentials, the judge's, and those of the CLI's login."""
-    secrets = (*task.agent.secrets, *(ref.api_key for ref in task.judges.values() if ref.api_key))
+    """The texts that nothing of this trial may show: the credentials of agent, suite, judge and login."""
+    judges = (ref.api_key for ref in task.judges.values() if ref.api_key)
+    secrets = (*task.agent.secrets, *credentials_in(task.environment.env), *judges)
     if not task.agent.has_login:
         return secrets
     engine = ENGINES[task.agent.engine]

@@ -64,6 +64,11 @@ def is_secret(name: str, value: str) -> bool:
     return bool(_CREDENTIAL_NAME.search(name)) and not _PLAIN_VALUE.fullmatch(value)
 
 
+def credentials_in(variables: Mapping[str, str]) -> tuple[str, ...]:
+    """The values of those variables that hold a secret."""
+    return tuple(value for name, value in variables.items() if is_secret(name, value))
+
+
 def _environment_name(name: str) -> str:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise fault_at(f"{quoted(name)} cannot name an environment variable", hint="use letters, digits and _")
