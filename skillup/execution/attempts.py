@@ -61,6 +61,8 @@ def run_attempts(task: TrialTask, services: Services) -> TrialResult:
             results[-1] = _made(replace(task, attempt=results[-1].attempts), services, _judge_again)
         else:
             waited = services.wait_for(task.agent, pause) if results[settled:] else 0.0
+            if results[settled:] and services.budget.reached:
+                break  # the run's seconds passed meanwhile
             number += 1
             results.append(_attempt(replace(task, attempt=number, waited_seconds=waited), services))
             services.pools.heard(task.agent, results[-1].error)

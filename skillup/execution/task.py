@@ -25,6 +25,9 @@ from skillup.spec.turn import Turn
 
 Keep = Literal["failed", "all", "none"]
 
+_LOOK_SECONDS = 0.5
+"""How often a long wait looks whether the seconds of the run have passed; an interruption ends it at once."""
+
 
 @dataclass(frozen=True)
 class TrialTask:
@@ -119,14 +122,16 @@ class Services(Processes):
     def wait_for(self, agent: Agent, seconds: float) -> float:
         """Waits so long, and on while the agent's provider is left alone; gives the seconds that it took.
 
+        A run whose budget is reached meanwhile is waited for no longer.
+
         Raises:
             Cancelled: the user stopped the run.
         """
-        begun = time.monotonic()
-        self.pause(seconds)
-        while (left := self.pools.seconds_left(agent)) > 0:
-            self.pause(left)
-        return time.monotonic() - begun
+        begun = now = time.monotonic()
+        while (left := max(begun + seconds - now, self.pools.seconds_left(agent))) > 0 and not self.budget.reached:
+            self.pause(min(left, _LOOK_SECONDS))
+            now = time.monotonic()
+        return now - begun
 
     def begins_no_more(self) -> bool:
         """Whether no further trial is to begin: the user stopped the run, or its budget is reached."""

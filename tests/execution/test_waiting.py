@@ -175,6 +175,17 @@ def test_a_cli_that_says_it_waits_longer_than_its_turn_may_is_not_waited_for(pro
     assert "; it asks to wait 3600 s, until " in error.message
 
 
+def test_a_wait_ends_with_the_seconds_of_the_run(project: Project) -> None:
+    with Model(lambda _: refuse(429, retry_after="300")) as model:
+        arguments = write(project, model, 2, "limited")
+        done = project.run(*arguments, "--retries", "1", "--max-seconds", "3", seconds=60)
+    assert done.code == 3
+    assert len(model.received) == 1
+    (trial,) = done.run.case_results
+    assert (trial.grading.code, trial.attempts) == ("rate_limit", 1)
+    assert "stopped by max_seconds of the run: " in done.stderr
+
+
 def test_an_interruption_ends_a_wait_at_once(project: Project) -> None:
     with Model(lambda _: refuse(429, retry_after="300")) as model:
         arguments = write(project, model, 2, "limited")
