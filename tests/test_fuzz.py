@@ -20,7 +20,7 @@ from skillup.engines import ENGINES
 from skillup.errors import Fault, InputError, RunDirectoryError
 from skillup.execution.agents import agents_of
 from skillup.execution.journal import NAME, Journal, JournalFile, read_journal
-from skillup.execution.reading import StreamReader
+from skillup.execution.reading import StreamReader, TurnFiles
 from skillup.execution.stream import TurnStream
 from skillup.execution.vacuity import idle_cases
 from skillup.loading.native import load_suites
@@ -232,10 +232,11 @@ def outputs(draw: Callable[[Any], Any]) -> tuple[str, bytes]:
 @given(printed=outputs())
 def test_the_output_of_a_cli_is_read_whatever_it_is(printed: tuple[str, bytes], tmp_path: Path) -> None:
     name, data = printed
-    path = tmp_path / "stdout"
-    path.write_bytes(data)
+    files = TurnFiles(*(tmp_path / stream for stream in ("stdin", "stdout", "stderr")))
+    files.stdout.write_bytes(data)
+    files.stderr.write_bytes(b"")
     stream = TurnStream(turn=1)
-    reader = StreamReader(ENGINES[name], Path("/eval"), stream, path, time.monotonic())
+    reader = StreamReader(ENGINES[name], Path("/eval"), stream, files, time.monotonic())
     while reader.read():
         pass
     reader.finish()
