@@ -16,20 +16,22 @@ from typing import Any, Literal, cast
 from pydantic import Field
 
 from skillup.engines.base import (
-    Called,
     EngineDefaults,
-    EngineFault,
     EngineSettings,
-    Event,
-    Finished,
     Invocation,
     Provider,
+    TurnRequest,
+)
+from skillup.engines.events import (
+    Called,
+    EngineFault,
+    Event,
+    Finished,
     Retrying,
     Returned,
     Said,
     SessionSeen,
     Thought,
-    TurnRequest,
     inside_workspace,
 )
 from skillup.engines.faults import BUILTIN, amount, seconds_of

@@ -15,8 +15,15 @@ from typing import Literal, cast
 
 from pydantic import Field
 
-from skillup.engines.base import EngineDefaults, EngineFault, EngineSettings, Event, Invocation, Provider, TurnRequest
+from skillup.engines.base import (
+    EngineDefaults,
+    EngineSettings,
+    Invocation,
+    Provider,
+    TurnRequest,
+)
 from skillup.engines.claude_events import events_of, prompts_in
+from skillup.engines.events import EngineFault, Event
 from skillup.engines.faults import CLAUDE_CODE
 
 SCRIPTED_KEY = "sk-ant-loopback-not-a-secret"

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from skillup.engines.base import (
+from skillup.engines.events import (
     Called,
     EngineFault,
     Event,

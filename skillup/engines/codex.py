@@ -18,8 +18,15 @@ from typing import Literal, cast
 
 from pydantic import Field
 
-from skillup.engines.base import EngineDefaults, EngineFault, EngineSettings, Event, Invocation, Provider, TurnRequest
+from skillup.engines.base import (
+    EngineDefaults,
+    EngineSettings,
+    Invocation,
+    Provider,
+    TurnRequest,
+)
 from skillup.engines.codex_events import events_of, hidden_events, turns_in
+from skillup.engines.events import EngineFault, Event
 from skillup.engines.faults import CODEX
 
 SCRIPTED_MODEL = "gpt-5.5"

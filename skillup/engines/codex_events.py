@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from skillup.engines.base import (
+from skillup.engines.events import (
     Called,
     EngineFault,
     Event,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Final
 
-from skillup.engines.base import EngineFault
+from skillup.engines.events import EngineFault
 from skillup.errors import ErrorKind, kind_of_status
 
 _NOTHING: Final[Mapping[str, ErrorKind]] = MappingProxyType({})

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 
-from skillup.engines.base import EngineFault, Session
+from skillup.engines.base import Session
+from skillup.engines.events import EngineFault
 from skillup.errors import TrialError
 from skillup.execution.turn import Limit, TurnOutcome
 from skillup.results import Ending, TurnStatus

@@ -15,7 +15,13 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from skillup.engines import ENGINES
-from skillup.engines.base import Endpoint, Engine, EngineSettings, Session, TurnRequest
+from skillup.engines.base import (
+    Endpoint,
+    Engine,
+    EngineSettings,
+    Session,
+    TurnRequest,
+)
 from skillup.environments.base import OnHost
 from skillup.environments.host import TrialRoot, child_variables, open_trial_root, trial_base
 from skillup.environments.workspace import make_home, skills_below

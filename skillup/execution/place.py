@@ -9,7 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from skillup.engines import ENGINES
-from skillup.engines.base import Endpoint, Engine, EngineSettings, Session, Surroundings, TurnRequest
+from skillup.engines.base import (
+    Endpoint,
+    Engine,
+    EngineSettings,
+    Session,
+    Surroundings,
+    TurnRequest,
+)
 from skillup.environments.base import TrialEnvironment
 from skillup.environments.host import TrialRoot, open_trial_root
 from skillup.environments.kinds import ENVIRONMENTS

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from skillup.engines.base import (
+from skillup.engines.events import (
     Called,
     EngineFault,
     Event,

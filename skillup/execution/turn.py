@@ -13,7 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from skillup.engines.base import Engine, EngineFault, TurnRequest
+from skillup.engines.base import Engine, TurnRequest
+from skillup.engines.events import EngineFault
 from skillup.environments.base import TrialEnvironment
 from skillup.environments.process import Command, Ended, ExecutableNotFoundError, Nursery, ProcessError
 from skillup.environments.untrusted import open_regular

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from skillup.engines.base import EngineFault
+from skillup.engines.events import EngineFault
 from skillup.errors import ErrorKind
 from skillup.execution.agents import provider_of
 from skillup.results import Failure

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from skillup.engines.base import EngineFault
+from skillup.engines.events import EngineFault
 from skillup.environments.process import Ended, Running
 from skillup.errors import Cancelled
 from skillup.execution.reading import StreamReader

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from skillup.engines import ENGINES
-from skillup.engines.base import Event
+from skillup.engines.events import Event
 from skillup.execution.stream import TurnStream
 
 RECORDINGS = Path(__file__).with_name("recordings")

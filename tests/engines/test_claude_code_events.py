@@ -7,7 +7,17 @@ from pathlib import Path
 import pytest
 
 from skillup.engines import ENGINES
-from skillup.engines.base import Called, Event, Failing, Noted, Retrying, Returned, Said, SessionSeen, Working
+from skillup.engines.events import (
+    Called,
+    Event,
+    Failing,
+    Noted,
+    Retrying,
+    Returned,
+    Said,
+    SessionSeen,
+    Working,
+)
 from skillup.execution.stream import TurnStream
 from skillup.transcript import ToolCall, Usage
 from tests.engines.recorded import events, folded, lines

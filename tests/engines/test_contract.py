@@ -11,7 +11,14 @@ from typing import Any
 import pytest
 
 from skillup.engines import ENGINES
-from skillup.engines.base import Called, Endpoint, Engine, EngineSettings, Finished, Session, SessionSeen, TurnRequest
+from skillup.engines.base import (
+    Endpoint,
+    Engine,
+    EngineSettings,
+    Session,
+    TurnRequest,
+)
+from skillup.engines.events import Called, Finished, SessionSeen
 from skillup.errors import ERROR_KINDS
 from skillup.execution.stream import TurnStream
 from skillup.modelserver.loopback import PROTOCOLS

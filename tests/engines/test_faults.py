@@ -8,7 +8,7 @@ from typing import get_args
 import pytest
 
 from skillup.engines import ENGINES, faults
-from skillup.engines.base import Retrying
+from skillup.engines.events import Retrying
 from skillup.engines.faults import BUILTIN, CLAUDE_CODE, CODEX, FaultTable, seconds_in, surer
 from skillup.errors import ERROR_KINDS, ErrorKind
 from tests.engines.recorded import RECORDINGS, events, folded, names

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skillup.engines.base import (
+from skillup.engines.events import (
     Called,
     EngineFault,
     Event,

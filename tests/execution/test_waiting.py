@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from skillup.engines.base import EngineFault
+from skillup.engines.events import EngineFault
 from skillup.errors import ErrorKind
 from skillup.execution.waiting import Paused, Pools, pool_of
 from skillup.results import Failure

@@ -19,9 +19,16 @@ from typing import Any
 import pytest
 
 from skillup.engines import ENGINES
-from skillup.engines.base import Called, Finished, Returned, Said, SessionSeen, Thought
 from skillup.engines.claude_events import prompts_in
 from skillup.engines.codex_events import turns_in
+from skillup.engines.events import (
+    Called,
+    Finished,
+    Returned,
+    Said,
+    SessionSeen,
+    Thought,
+)
 from tests.support import REPOSITORY
 
 RECORDINGS = REPOSITORY / "tests" / "engines" / "recordings"
