@@ -105,7 +105,8 @@ class JournalFile(Journal):
         """
         self._path = directory / NAME
         self._masker = masker
-        self._lock = threading.Lock()
+        self._lock, self._syncing = threading.Lock(), threading.Lock()
+        self._added = self._synced = 0
         with self._writing():
             self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
             os.ftruncate(self._file, os.fstat(self._file).st_size - torn_bytes)
@@ -129,17 +130,31 @@ class JournalFile(Journal):
         entry = JournalEntry(time=now, event=event, trial=name, **fields)
         told = {key: value for key, value in masked(entry, self._masker).items() if value is not None}
         line = json.dumps(told, ensure_ascii=False).encode("utf-8", errors="replace") + b"\n"
-        with self._lock, self._writing():
+        with self._writing():
+            self._wait_for_disk(self._add(line))
+
+    def _add(self, line: bytes) -> int:
+        """Adds a line, whole or not at all; how many there are of this process then."""
+        with self._lock:
             end = os.fstat(self._file).st_size
             try:
                 written = 0
                 while written < len(line):
                     written += os.write(self._file, line[written:])
-                os.fsync(self._file)
             except OSError:
                 with suppress(OSError):
                     os.ftruncate(self._file, end)  # half a line in the middle would damage all of it
                 raise
+            self._added += 1
+            return self._added
+
+    def _wait_for_disk(self, number: int) -> None:
+        """Returns when so many lines are on disk. Whoever waits, waits for all that were added until then."""
+        with self._syncing:
+            if self._synced < number:
+                added = self._added
+                os.fsync(self._file)
+                self._synced = added
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
