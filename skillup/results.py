@@ -208,11 +208,15 @@ class Ending(Value):
 
 
 class EnvironmentFacts(Value):
-    """Where the processes of a trial ran, and what they could reach; `limits` by the names of `environment.limits`."""
+    """Where the processes of a trial ran, and what they could reach; `limits` by the names of `environment.limits`.
+
+    `image`: what its container was made of.
+    """
 
     type: str = "none"
     network: str = "full"
     limits: dict[str, int] = {}
+    image: str | None = None
 
 
 class AgentIdentity(Value):

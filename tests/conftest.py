@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import os
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from skillup.environments.bubblewrap import BubblewrapKind
 from skillup.environments.process import Nursery
 from skillup.spec.suite import Environment
+from tests.containers import Containers, find_containers
 from tests.forked import Forked
 from tests.support import REPOSITORY, Project
 
@@ -39,6 +42,17 @@ def bubblewrap() -> None:
         missing = BubblewrapKind().missing(Environment(type="bubblewrap"), os.environ, nursery)
     if missing is not None:
         pytest.skip(f"{missing.message}; {missing.hint}")
+
+
+@pytest.fixture(scope="session")
+def containers(tmp_path_factory: pytest.TempPathFactory) -> Containers:
+    """A container engine with an image of this machine's programs; `make tools` installs what it needs."""
+    folder = tmp_path_factory.mktemp("containers")
+    with FileLock(Path(tempfile.gettempdir()) / f"skillup-tests-{os.getuid()}.lock"):
+        found = find_containers(folder)
+    if isinstance(found, str):
+        pytest.skip(f"no container can be run here: {found}")
+    return found
 
 
 @pytest.fixture

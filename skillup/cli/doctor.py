@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from skillup.cli.common import expected_errors
+
+if TYPE_CHECKING:
+    from skillup.environments.process import Nursery
 
 
 @click.command("doctor")
@@ -18,7 +24,6 @@ def command() -> None:
     with expected_errors():
         from skillup.engines import ENGINES
         from skillup.environments.host import ROOT_VARIABLE, instructions_above, trial_base
-        from skillup.environments.kinds import ENVIRONMENTS
         from skillup.environments.process import Nursery
         from skillup.execution.agents import host_home
         from skillup.execution.judges import usable_judges
@@ -46,10 +51,7 @@ def command() -> None:
                     _line("", f"login: {', '.join(logins)}; a profile with `login: copy` uses it")
                 if not held and not logins:
                     _line("", f"no credential in {' or '.join(credentials)}; scripted models need none")
-            sandbox = ENVIRONMENTS["bubblewrap"].missing(Environment(type="bubblewrap"), host, nursery)
-        _line("bubblewrap", f"unusable: {sandbox.message}" if sandbox else "ok: a sandbox can be made")
-        if sandbox:
-            _line("", sandbox.hint)
+            left = _show_environments(host, nursery)
         for number, (judge, said) in enumerate(usable_judges(host)):
             _line("" if number else "judges", f"{judge}: {said}")
         git = shutil.which("git")
@@ -63,6 +65,29 @@ def command() -> None:
         )
         _line("processes", owned)
         _show_left(base)
+        for line in left:
+            _line("left behind", line)
+
+
+def _show_environments(host: Mapping[str, str], nursery: Nursery) -> tuple[str, ...]:
+    """Where trials can be confined; a line for each container that a run left behind that died."""
+    from skillup.environments.base import Missing
+    from skillup.environments.container_engine import find_engine, left_containers
+    from skillup.environments.kinds import ENVIRONMENTS
+    from skillup.spec.suite import Environment
+
+    sandbox = ENVIRONMENTS["bubblewrap"].missing(Environment(type="bubblewrap"), host, nursery)
+    _line("bubblewrap", f"unusable: {sandbox.message}" if sandbox else "ok: a sandbox can be made")
+    if sandbox:
+        _line("", sandbox.hint)
+    engine = find_engine(host, nursery)
+    if isinstance(engine, Missing):
+        _line("containers", f"unusable: {engine.message}")
+        _line("", engine.hint)
+        return ()
+    _line("containers", f"ok: `{shlex.join(engine.argv)}` answers; `run --dry-run` tries the image of a suite")
+    removes = "of a run that died; the next run of a suite in containers removes it"
+    return tuple(f"the container {name} of {root}, {removes}" for name, root in left_containers(engine))
 
 
 def _show_left(base: Path) -> None:

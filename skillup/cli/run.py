@@ -111,6 +111,7 @@ def _run(
     interrupts: Interrupts,
     stack: ExitStack,
 ) -> int:
+    from skillup.environments.container_engine import sweep_containers
     from skillup.environments.host import sweep, trial_base
     from skillup.environments.process import Nursery
     from skillup.environments.survivors import mark_this_process
@@ -156,6 +157,9 @@ def _run(
         plan = unfinished.left_of(plan, options["only_status"] or ()) if unfinished else plan
         show_plan(plan, suites[0].name, options["iteration"] or 1, as_json=options["as_json"])
         return 0
+    if any(suite.environment.type == "docker" for suite in suites):
+        for line in sweep_containers(host, nursery):
+            click.echo(f"warning: {line}", err=True)
     for root in sweep(trial_base(host)):
         click.echo(f"warning: {root}, of a run that died, cannot be removed", err=True)
     interrupts.run_begins(nursery.kill)

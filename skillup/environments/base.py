@@ -33,6 +33,7 @@ class TrialEnvironment(Protocol):
 
         Raises:
             ExecutableNotFoundError: its program is not there.
+            StartFailedError: the environment is no longer what it was.
         """
 
     def reaching(self, addresses: Sequence[str]) -> AbstractContextManager[tuple[TrialEnvironment, Mapping[str, str]]]:
@@ -50,9 +51,18 @@ class EnvironmentKind(Protocol):
         """Why it cannot be used on this machine, None when it can."""
 
     def open(
-        self, wanted: Environment, root: TrialRoot, host: Mapping[str, str], shared: Sequence[Path]
+        self,
+        wanted: Environment,
+        root: TrialRoot,
+        host: Mapping[str, str],
+        shared: Sequence[Path],
+        nursery: Nursery,
+        *,
+        reads: Sequence[Path] = (),
     ) -> AbstractContextManager[TrialEnvironment]:
         """The environment of one trial root; `shared` are folders outside of it that the agent works in, too.
+
+        What has to run as long as it is open, the nursery owns. `reads` are those of the commands to come.
 
         Raises:
             TrialError: `environment`, it cannot be had.
@@ -69,10 +79,17 @@ class OnHost:
 
     @contextmanager
     def open(
-        self, wanted: Environment, root: TrialRoot, host: Mapping[str, str], shared: Sequence[Path]
+        self,
+        wanted: Environment,
+        root: TrialRoot,
+        host: Mapping[str, str],
+        shared: Sequence[Path],
+        nursery: Nursery,
+        *,
+        reads: Sequence[Path] = (),
     ) -> Iterator[TrialEnvironment]:
         """The host."""
-        del wanted, root, host, shared
+        del wanted, root, host, shared, nursery, reads
         yield self
 
     def command(self, command: Command) -> Command:

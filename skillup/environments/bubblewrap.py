@@ -104,7 +104,7 @@ class Bubblewrap:
         Raises:
             OSError: the way there cannot be opened.
         """
-        if self.wanted.network != "model_only":
+        if self.wanted.reach != "model_only":
             yield self, {address: address for address in addresses}
             return
         from skillup.environments.gate import open_gate  # noqa: PLC0415 - its event loop takes a tenth of a second to import
@@ -124,7 +124,7 @@ class Bubblewrap:
 
     @property
     def _network(self) -> tuple[str, ...]:
-        if self.wanted.network == "full":
+        if self.wanted.reach == "full":
             return tuple(word for name in _NETWORK_SETTINGS for word in from_etc(name))
         return ("--unshare-net", "--ro-bind", str(_hosts(self.root)), "/etc/hosts")
 
@@ -149,7 +149,7 @@ class BubblewrapKind:
         with passing_root() as root:
             output = root.scratch / "output"
             try:
-                with self.open(wanted, root, host, ()) as environment:
+                with self.open(wanted, root, host, (), nursery) as environment:
                     command = environment.command(Command(("/bin/sh", "-c", ":"), {}, root.workspace))
                     nursery.run(command, stdout=output, stderr=output, deadline_seconds=_PROBE_SECONDS)
             except (ProcessError, TrialError) as error:
@@ -158,13 +158,21 @@ class BubblewrapKind:
 
     @contextmanager
     def open(
-        self, wanted: Environment, root: TrialRoot, host: Mapping[str, str], shared: Sequence[Path]
+        self,
+        wanted: Environment,
+        root: TrialRoot,
+        host: Mapping[str, str],
+        shared: Sequence[Path],
+        nursery: Nursery,
+        *,
+        reads: Sequence[Path] = (),
     ) -> Iterator[TrialEnvironment]:
         """The sandboxes of one trial root.
 
         Raises:
             TrialError: `environment`, they cannot be had.
         """
+        del nursery, reads
         program = _program(host)
         if program is None:
             raise TrialError("environment", "bubblewrap is not installed", phase="setup", hint=_INSTALL)

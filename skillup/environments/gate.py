@@ -8,6 +8,7 @@ is. TLS begins here, so the process inside needs neither names nor certificates.
 from __future__ import annotations
 
 import asyncio
+import socket
 import ssl
 import threading
 from collections.abc import AsyncIterator, Iterator, Mapping
@@ -28,8 +29,10 @@ _REPLACED: Final = (b"host", b"connection", b"keep-alive", b"proxy-connection")
 
 
 @contextmanager
-def open_gate(path: Path, address: Address, host: Mapping[str, str]) -> Iterator[None]:
-    """Leads what connects to the Unix socket at `path` to the address, until it is closed; no connection stays open.
+def open_gate(place: Path | socket.socket, address: Address, host: Mapping[str, str]) -> Iterator[None]:
+    """Leads what connects to a Unix socket, or to a socket that listens, to the address, until it is closed.
+
+    No connection stays open.
 
     Raises:
         OSError: the socket cannot be made: its path may be too long.
@@ -37,7 +40,7 @@ def open_gate(path: Path, address: Address, host: Mapping[str, str]) -> Iterator
     loop = asyncio.new_event_loop()
     gate = _Gate(address, _trusted(host) if address.tls else None)
     try:
-        server = loop.run_until_complete(asyncio.start_unix_server(gate.serve, path, limit=_MAX_HEAD))
+        server = loop.run_until_complete(_listen(gate, place))
     except BaseException:
         loop.close()
         raise
@@ -51,6 +54,12 @@ def open_gate(path: Path, address: Address, host: Mapping[str, str]) -> Iterator
         server.close()
         loop.run_until_complete(_end_connections())
         loop.close()
+
+
+async def _listen(gate: _Gate, place: Path | socket.socket) -> asyncio.Server:
+    if isinstance(place, Path):
+        return await asyncio.start_unix_server(gate.serve, place, limit=_MAX_HEAD)
+    return await asyncio.start_server(gate.serve, sock=place, limit=_MAX_HEAD)
 
 
 async def _end_connections() -> None:

@@ -181,6 +181,19 @@ def _abandoned(base: Path) -> Iterator[tuple[Path, int]]:
                 yield place.with_suffix(""), lock
 
 
+def is_abandoned(path: Path) -> bool:
+    """Whether the run that a root belonged to has died, or removed the root."""
+    try:
+        lock = _lock(path.with_suffix(".lock"), os.O_RDWR, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return not path.exists()  # a root for a passing look has no lock
+    except OSError:
+        return False
+    if lock is not None:
+        os.close(lock)
+    return True
+
+
 def _is_private(base: Path) -> bool:
     status = base.lstat()
     return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077

@@ -8,8 +8,9 @@ from typing import Final
 
 from skillup.environments.base import EnvironmentKind, OnHost
 from skillup.environments.bubblewrap import BubblewrapKind
+from skillup.environments.container import ContainerKind
 
 ENVIRONMENTS: Final[Mapping[str, EnvironmentKind]] = MappingProxyType(
-    {"none": OnHost(), "bubblewrap": BubblewrapKind()}
+    {"none": OnHost(), "bubblewrap": BubblewrapKind(), "docker": ContainerKind()}
 )
 """Every kind that there is; a suite that names another is refused when it is loaded."""

@@ -21,16 +21,19 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from skillup.environments.supervisor import LISTEN, START, NotStartedError, look_up, open_stdio
+
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
 START_SECONDS = 30.0  # a start takes 3 ms; a machine that swaps may need seconds, and after this it is broken
 CANCEL_LOOK_SECONDS = 0.05  # how late `run` may see that its event was set; an Event cannot be polled with a socket
 CLOSE_SECONDS = 10.0  # the nursery ends within ms of its last supervisor; after this it is stuck
+MAX_ANSWER = 4096  # bytes of the refusal of a port
 # A Python that is linked to a private library cannot start without this. Nothing else of our environment is
 # handed on: the nursery needs none, and an agent can read it in /proc.
 NURSERY_ENVIRONMENT = ("LD_LIBRARY_PATH",)
@@ -66,6 +69,8 @@ class Command:
     `reads`: what it needs of the host beside its trial and itself, for an environment that does not show everything.
     `enclosure`: the call of a program that confines the command, and in which a supervisor of ours waits for it on
     descriptor 3 (`skillup.environments.inside`); empty on the host. Program and folder are named as they are in there.
+    `control`: the control socket of a nursery in a container, which starts the command in there, and looks for its
+    program there, too.
     """
 
     argv: tuple[str, ...]
@@ -74,6 +79,7 @@ class Command:
     stdin: Path | None = None
     enclosure: tuple[str, ...] = ()
     reads: tuple[Path, ...] = ()
+    control: socket.socket | None = None
 
 
 @dataclass(frozen=True)
@@ -123,17 +129,15 @@ def find_executable(command: Command) -> str:
     """
     if not command.argv or not command.argv[0]:
         raise ExecutableNotFoundError("(empty)", "because the command names none")
-    name = command.argv[0]
+    name, path = command.argv[0], command.env.get("PATH", os.defpath)
     if "/" in name:
-        folders, searched = [""], f"in {command.cwd}" if not name.startswith("/") else "there"
+        searched = f"in {command.cwd}" if not name.startswith("/") else "there"
     else:
-        path = command.env.get("PATH", os.defpath)
-        folders, searched = path.split(os.pathsep), f"on the PATH of the command ({path})"
-    for folder in folders:
-        candidate = os.path.join(os.path.abspath(command.cwd), folder, name)  # noqa: PTH100,PTH118 - Path() would drop "./" and turn "" into "."
-        if os.path.isfile(candidate) and os.access(candidate, os.X_OK):  # noqa: PTH113 - as above
-            return candidate
-    raise ExecutableNotFoundError(name, searched)
+        searched = f"on the PATH of the command ({path})"
+    found = look_up(name, str(command.cwd), path)
+    if found is None:
+        raise ExecutableNotFoundError(name, searched)
+    return found
 
 
 class Running:
@@ -194,6 +198,8 @@ class Running:
         if not line:
             raise StartFailedError(f"{self._name}: its supervisor process gave no answer")
         answer = json.loads(line)
+        if answer.get("failed") == "program":
+            raise ExecutableNotFoundError(answer["path"], answer["reason"])
         if "pid" not in answer:
             raise StartFailedError(f"{self._name}: {_explain(answer)}")
         self.pid = answer["pid"]
@@ -292,9 +298,9 @@ class Nursery:
         After `deadline_seconds` its tree is ended, whatever this process is doing then.
         Raises: ExecutableNotFoundError, StartFailedError.
         """
-        request = _encode(
+        request, streams = _encode(
             command,
-            find_executable(command),
+            find_executable(command) if command.control is None else None,
             stdout=stdout,
             stderr=stderr,
             deadline_seconds=deadline_seconds,
@@ -303,13 +309,18 @@ class Nursery:
         ours, theirs = socket.socketpair()
         running = Running(ours, command.argv[0], self._forget)
         try:
-            with theirs, self._lock:
-                socket.send_fds(self._open_control(), [b"+"], [theirs.fileno()])
+            with theirs, self._lock, _opened(streams) as fds:
+                socket.send_fds(command.control or self._open_control(), [START], [theirs.fileno(), *fds])
                 self._running.add(running)
             running._start(request)  # noqa: SLF001 - the two classes are one mechanism
+        except NotStartedError as error:
+            what, path, reason = error.args
+            running._give_up()  # noqa: SLF001 - as above
+            raise StartFailedError(f"{command.argv[0]}: cannot open {path} as {what}: {reason}") from error
         except OSError as error:
             running._give_up()  # noqa: SLF001 - as above
-            raise StartFailedError(f"{command.argv[0]}: the process nursery is out of reach: {error}") from error
+            where = "process nursery" if command.control is None else "container"
+            raise StartFailedError(f"{command.argv[0]}: the {where} is out of reach: {error}") from error
         except BaseException:
             running._give_up()  # noqa: SLF001 - as above
             raise
@@ -407,31 +418,61 @@ class Nursery:
             program.wait()
 
 
+def listen_in(control: socket.socket) -> socket.socket:
+    """A socket that listens on 127.0.0.1 in the network of a container, whose nursery `control` leads to.
+
+    Raises: OSError.
+    """
+    ours, theirs = socket.socketpair()
+    with ours:
+        with theirs:
+            socket.send_fds(control, [LISTEN], [theirs.fileno()])
+        ours.settimeout(START_SECONDS)
+        said, fds, _, _ = socket.recv_fds(ours, MAX_ANSWER, 1, getattr(socket, "MSG_CMSG_CLOEXEC", 0))
+    if not fds:
+        raise OSError(_explain(json.loads(said)) if said else "the container has ended")
+    return socket.socket(fileno=fds[0])
+
+
 def _wait_for_end(running: Running) -> None:
     """Wait until `running` has ended, however it did."""
     with contextlib.suppress(SupervisorLostError):  # whoever owns it is told by its own wait()
         running.wait(None)
 
 
+@contextlib.contextmanager
+def _opened(streams: dict[str, bytes]) -> Iterator[list[int]]:
+    """Descriptors of a command's standard streams, for a nursery that cannot open them. Raises: NotStartedError."""
+    fds: list[int] = []
+    try:
+        fds.extend(open_stdio(streams) if streams else ())
+        yield fds
+    finally:
+        for fd in fds:
+            os.close(fd)
+
+
 def _encode(
     command: Command,
-    executable: str,
+    executable: str | None,
     *,
     stdout: Path,
     stderr: Path,
     deadline_seconds: float | None,
     grace: Grace,
-) -> bytes:
-    """The request as the supervisor reads it. Raises: StartFailedError."""
+) -> tuple[bytes, dict[str, bytes]]:
+    """The request as the supervisor reads it, and the streams that it cannot open itself. Raises: StartFailedError."""
     if any("\0" in text for text in (*command.argv, *command.env, *command.env.values(), *command.enclosure)):
         raise StartFailedError(f"{command.argv[0]}: an argument or variable holds a NUL; pass it by a file")
-    paths = {
-        "executable": executable,
-        "cwd": str(command.cwd.absolute()),
+    paths = {"cwd": str(command.cwd.absolute())}
+    streams = {
         "stdin": str(command.stdin.absolute()) if command.stdin else os.devnull,
         "stdout": str(stdout.absolute()),
         "stderr": str(stderr.absolute()),
     }
+    if executable is not None:
+        paths |= {"executable": executable, **streams}
+        streams = {}
     request = {
         "argv": [_image(item) for item in command.argv],
         "env": {_image(name): _image(value) for name, value in command.env.items()},
@@ -441,7 +482,7 @@ def _encode(
         "terminate": grace.terminate,
         "enclosure": [_image(item) for item in command.enclosure],
     }
-    return json.dumps(request).encode()
+    return json.dumps(request).encode(), {name: os.fsencode(path) for name, path in streams.items()}
 
 
 def _image(text: str) -> str:

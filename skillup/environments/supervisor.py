@@ -26,9 +26,17 @@ enclosure when the one inside is lost.
 
 MODE is ``tree``, or ``group`` where the kernel has no subreaper: then only the command's process group is
 ended, and what has left that group survives.
+
+Containers. The first process of a container is a nursery, too: there FD is the path of a Unix socket on which the
+harness waits for it, and over which it says what variables the image gives its programs. With each command come
+its standard streams, opened outside; its program is looked for here. When the harness is gone the nursery goes, and
+with it, as it is the first process, all of the container. The Python is the image's: this file must be readable
+to 3.9.
 """
 # pathlib takes longer to import than all of the modules below:
-# ruff: noqa: PTH110, PTH123, PTH208
+# ruff: noqa: PTH100, PTH110, PTH113, PTH118, PTH123, PTH208
+
+from __future__ import annotations
 
 import contextlib
 import ctypes
@@ -57,23 +65,28 @@ MAX_LEFTOVERS = 50  # a fork bomb must not make a report of megabytes
 MAX_COMMAND_LINE = 300  # characters of a leftover's command line: enough to recognise it
 MAX_REASON = 1000  # bytes of what an enclosure that failed has printed: its own message is one line
 INSIDE_FD = 3  # where the supervisor inside an enclosure finds its socket
+START, LISTEN = b"+", b"l"  # what the harness wants with the socket that it sends
+STREAMS = 3  # descriptors that may come with it
+LISTEN_BACKLOG = 128
 HAS_CHILDREN_FILES = os.path.exists(f"/proc/self/task/{os.getpid()}/children")  # CONFIG_PROC_CHILDREN
 
 
 class NotStartedError(Exception):
-    """The command could not be started. `args`: what failed (cwd, stdin, …, exec), the path, the reason."""
+    """The command could not be started. `args`: what failed (program, cwd, stdin, …, exec), the path, the reason."""
 
 
 class Request:
     """What the harness asks for: the command, its files, and the times it is given (seconds).
 
     `enclosure` is the program call that confines it, if any, `inside` what the supervisor in there is asked for.
+    Without `executable` among its paths the program is looked for here.
     """
 
     def __init__(self, text: bytes) -> None:
         fields = json.loads(text)
         self.enclosure: list[bytes] = [item.encode("latin-1") for item in fields.pop("enclosure", [])]
-        self.inside = {**fields, "paths": {name: fields["paths"][name] for name in ("executable", "cwd")}}
+        named = {name: path for name, path in fields["paths"].items() if name in ("executable", "cwd")}
+        self.inside = {**fields, "paths": named}
         self.argv: list[bytes] = [item.encode("latin-1") for item in fields["argv"]]
         self.env: dict[bytes, bytes] = {
             name.encode("latin-1"): value.encode("latin-1") for name, value in fields["env"].items()
@@ -206,6 +219,26 @@ def answer(sock: socket.socket, value: dict[str, object]) -> None:
 # --- one command --------------------------------------------------------------------------------------------
 
 
+def look_up(name: str, cwd: str, path: str) -> str | None:
+    """Absolute path of a program as the system would find it for a child in `cwd`, with this PATH."""
+    for folder in [""] if "/" in name else path.split(os.pathsep):
+        candidate = os.path.join(os.path.abspath(cwd), folder, name)
+        if os.path.isfile(candidate) and os.access(candidate, os.X_OK):
+            return candidate
+    return None
+
+
+def program_of(request: Request) -> bytes:
+    """The program of a command, looked for if whoever asks could not. Raises: NotStartedError."""
+    if "executable" in request.paths:
+        return request.paths["executable"]
+    name, path = os.fsdecode(request.argv[0]), os.fsdecode(request.env.get(b"PATH", os.defpath.encode()))
+    found = look_up(name, os.fsdecode(request.paths["cwd"]), path)
+    if found is None:
+        raise NotStartedError("program", name, "in the container" + ("" if "/" in name else f", on the PATH ({path})"))
+    return os.fsencode(found)
+
+
 def open_stdio(paths: dict[str, bytes]) -> Iterator[int]:
     """Descriptors for the command's stdin, stdout and stderr.
 
@@ -234,7 +267,7 @@ def spawn(request: Request) -> int:
     except OSError as error:
         raise NotStartedError("cwd", os.fsdecode(request.paths["cwd"]), error.strerror) from error
     try:
-        return start(request.paths["executable"], request.argv, request.env, fds or [0, 1, 2])
+        return start(program_of(request), request.argv, request.env, fds or [0, 1, 2])
     finally:
         os.chdir("/")  # a supervisor must not keep the workspace's file system busy
         for fd in fds:
@@ -516,6 +549,18 @@ def own(request: Request, sock: socket.socket, *, subreaper: bool) -> int:
 # --- the nursery --------------------------------------------------------------------------------------------
 
 
+def listen(sock: socket.socket) -> None:
+    """Listen on a free port of 127.0.0.1, and hand the listening socket to the harness.
+
+    It stays a part of this network when a process of another one accepts what comes.
+    """
+    try:
+        with socket.create_server(("127.0.0.1", 0), backlog=LISTEN_BACKLOG) as server:
+            socket.send_fds(sock, [LISTEN], [server.fileno()])
+    except OSError as error:
+        answer(sock, {"failed": "listen", "path": "127.0.0.1", "reason": str(error)})
+
+
 class Nursery:
     """Forks a supervisor for each socket that arrives on `control`, until the harness closes it."""
 
@@ -527,11 +572,23 @@ class Nursery:
     def fork(self) -> bool:
         """Take one command's socket and fork its supervisor; False when the harness has closed `control`."""
         # Only on Linux can the flag be set on arrival; elsewhere set_inheritable does it below.
-        data, fds, _, _ = socket.recv_fds(self.control, 1, 1, getattr(socket, "MSG_CMSG_CLOEXEC", 0))
+        data, fds, _, _ = socket.recv_fds(self.control, 1, 1 + STREAMS, getattr(socket, "MSG_CMSG_CLOEXEC", 0))
         if not data:
             return False
-        os.set_inheritable(fds[0], False)  # noqa: FBT003 - it takes no keyword
-        with socket.socket(fileno=fds[0]) as sock:
+        for fd in fds:
+            os.set_inheritable(fd, False)  # noqa: FBT003 - it takes no keyword
+        try:
+            return self.take_in(data, fds[0], fds[1:])
+        finally:
+            for fd in fds[1:]:
+                os.close(fd)
+
+    def take_in(self, order: bytes, fd: int, streams: list[int]) -> bool:
+        """Do what was asked for with a socket: fork a supervisor, or listen on a port. Always True."""
+        with socket.socket(fileno=fd) as sock:
+            if order == LISTEN:
+                listen(sock)
+                return True
             try:
                 pid = os.fork()
             except OSError as error:
@@ -539,6 +596,8 @@ class Nursery:
                 return True
             if pid == 0:
                 self.control.close()
+                for number, stream in enumerate(streams):
+                    os.dup2(stream, number)
                 os._exit(self.supervise_and_exit(sock))
             self.supervisors.add(pid)
         return True
@@ -586,18 +645,27 @@ class Nursery:
                 serving = False
 
 
-def main(control_fd: int, mode: str) -> None:
-    """Run the nursery on the inherited socket `control_fd`."""
+def meet(path: str) -> socket.socket:
+    """The control socket of a container's nursery: the harness waits for it at `path`, and is told our variables."""
+    control = socket.socket(socket.AF_UNIX)
+    control.connect(path)
+    variables = {name.decode("latin-1"): value.decode("latin-1") for name, value in os.environb.items()}
+    answer(control, {"python": list(sys.version_info[:2]), "variables": variables})
+    return control
+
+
+def main(place: str, mode: str) -> None:
+    """Run the nursery on an inherited socket, or on the one that waits for it at a path."""
     signal.pthread_sigmask(signal.SIG_SETMASK, [])  # the thread that started us may block SIGCHLD
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
-    os.set_inheritable(control_fd, False)  # noqa: FBT003 - it takes no keyword
     os.chdir("/")
     if mode == "tree":
         adopt_orphans()
-    with socket.socket(fileno=control_fd) as control:
+    with meet(place) if place.startswith("/") else socket.socket(fileno=int(place)) as control:
+        control.set_inheritable(False)
         Nursery(control, subreaper=mode == "tree").run()
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2])
+    main(sys.argv[1], sys.argv[2])

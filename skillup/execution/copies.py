@@ -41,15 +41,15 @@ def run_on_copy(
     clock = time.monotonic()
     try:
         kind = ENVIRONMENTS[task.environment.type]
-        with (
-            open_trial_root(task.trial_base) as root,
-            kind.open(task.environment, root, services.host, ()) as environment,
-        ):
+        with open_trial_root(task.trial_base) as root:
             left_out = copy_workspace(workspace, root.workspace)
             if left_out:
                 found: dict[str, Any] = {"problem": f"the workspace cannot be copied whole: {left_out[0]}"}
             else:
-                found = _run(environment.command(command(root)), root, services, record)
+                asked, wanted = command(root), task.environment
+                opened = kind.open(wanted, root, services.host, (), services.nursery, reads=asked.reads)
+                with opened as environment:
+                    found = _run(environment.command(asked), root, services, record)
     except (TrialError, ProcessError, OSError) as error:
         found = {"problem": f"it could not be run: {error}"}
     return record.model_copy(update={**found, "duration_ms": round((time.monotonic() - clock) * 1000)})

@@ -71,9 +71,9 @@ def permission_obstacle(agent: Agent, wanted: Environment) -> Failure | None:
 
 def network_obstacle(agent: Agent, wanted: Environment) -> Failure | None:
     """Whether an agent cannot reach its model through the network that its suite leaves it."""
-    if wanted.network == "full" or (wanted.network == "model_only" and agent.model.scripted):
+    if wanted.reach == "full" or (wanted.reach == "model_only" and agent.model.scripted):
         return None
-    if wanted.network == "none":
+    if wanted.reach == "none":
         message = f"with `network: none` {agent.name} cannot reach its model"
         return _obstacle("environment", message, "write `network: model_only`: the model and nothing else is reached")
     if agent.has_login:
@@ -99,7 +99,7 @@ def engine_version(
         output, errors = root.scratch / "version", root.scratch / "errors"
         env = {"PATH": host.get("PATH", os.defpath), "HOME": str(root.home), **engine.version_variables}
         try:
-            with ENVIRONMENTS[wanted.type].open(wanted, root, host, ()) as environment:
+            with ENVIRONMENTS[wanted.type].open(wanted, root, host, (), nursery) as environment:
                 command = environment.command(Command(argv, env, root.workspace))
                 ended = nursery.run(command, stdout=output, stderr=errors, deadline_seconds=VERSION_SECONDS)
         except ExecutableNotFoundError as error:

@@ -133,7 +133,7 @@ def _open_environment(task: TrialTask, services: Services, root: TrialRoot) -> A
         TrialError: `environment`, it cannot be had.
     """
     shared = (task.agent.shared_home,) if task.agent.shared_home else ()
-    return ENVIRONMENTS[task.environment.type].open(task.environment, root, services.host, shared)
+    return ENVIRONMENTS[task.environment.type].open(task.environment, root, services.host, shared, services.nursery)
 
 
 @contextmanager

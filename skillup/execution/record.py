@@ -159,7 +159,12 @@ def identity_of(task: TrialTask, environment_names: tuple[str, ...]) -> AgentIde
 
 def facts_of(environment: Environment) -> EnvironmentFacts:
     """Where processes ran, as results show it."""
-    return EnvironmentFacts(type=environment.type, network=environment.network, limits=environment.limit_numbers)
+    return EnvironmentFacts(
+        type=environment.type,
+        network=environment.reach,
+        limits=environment.limit_numbers,
+        image=environment.image,
+    )
 
 
 def stamp(moment: datetime) -> str:

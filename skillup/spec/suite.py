@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -39,6 +39,8 @@ MAX_PARALLELISM = 256
 MAX_RETRIES = 10
 """The public format's bound."""
 
+Network = Literal["full", "none", "model_only"]
+
 RetryOn = Literal["error", "timeout", "turn_precondition_fail"]
 
 
@@ -65,27 +67,27 @@ class Environment(Spec):
 
     later = frozenset(
         {
-            "image",
             "sandbox_template",
             "use_server_proxy",
             "ready_timeout_seconds",
             "sandbox_timeout_seconds",
             "metadata",
-            "workspace_mount",
-            "entrypoint",
             "kwargs",
-            "network_policy",
             "allowed_egress",
         }
     )
     later_values: ClassVar[Mapping[str, frozenset[str]]] = MappingProxyType(
-        {"type": frozenset({"docker", "opensandbox"})}
+        {"type": frozenset({"opensandbox"}), "network_policy": frozenset({"allow_declared"})}
     )
 
-    type: Literal["none", "bubblewrap"] = "none"
+    type: Literal["none", "bubblewrap", "docker"] = "none"
+    image: Words | None = None
+    entrypoint: tuple[Words, ...] = ()
+    workspace_mount: Annotated[str, Field(pattern=r"^/[^\x00]*[^\x00/]$")] | None = None
     env: dict[EnvironmentName, Value] = {}
     setup_steps: tuple[SetupStep, ...] = ()
-    network: Literal["full", "none", "model_only"] = "full"
+    network: Network = "full"
+    network_policy: Literal["deny_all", "model_only"] | None = None
     limits: EnvironmentLimits | None = None
 
     @property
@@ -93,13 +95,35 @@ class Environment(Spec):
         """The limits that are set, by their names."""
         return self.limits.model_dump(exclude_none=True) if self.limits else {}
 
+    @property
+    def reach(self) -> Network:
+        """What the processes can reach, by whichever of the two keys it was said."""
+        if self.network_policy is None:
+            return self.network
+        return "none" if self.network_policy == "deny_all" else self.network_policy
+
     @model_validator(mode="after")
     def _confines(self) -> Self:
         if self.type == "none":
-            for key in ("network", "limits"):
+            for key in ("network", "network_policy", "limits"):
                 if key in self.model_fields_set:
                     hint = "write `type: bubblewrap` beside it, or remove it"
                     raise fault_at(f"`type: none` is the host, which has no {key} of its own", key, hint=hint)
+        if {"network", "network_policy"} <= self.model_fields_set:
+            hint = "remove it: `deny_all` is `network: none`"
+            raise fault_at("`network` says it already", "network_policy", hint=hint)
+        return self
+
+    @model_validator(mode="after")
+    def _has_an_image(self) -> Self:
+        if self.type == "docker" and self.image is None:
+            raise fault_at(
+                "`type: docker` needs the `image` that its containers are made of", "type", hint="add `image: …`"
+            )
+        for key in ("image", "entrypoint", "workspace_mount"):
+            if self.type != "docker" and key in self.model_fields_set:
+                hint = "write `type: docker` beside it, or remove it"
+                raise fault_at(f"`type: {self.type}` has no {key}", key, hint=hint)
         return self
 
 

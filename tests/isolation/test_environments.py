@@ -133,7 +133,7 @@ def test_a_cli_with_a_sandbox_of_its_own_is_refused_in_another_and_careful_on_th
 def test_where_it_ran_is_in_the_manifest_and_in_every_result(project: Project) -> None:
     write(project, "type: bubblewrap, limits: {file_size_mb: 5}")
     done = project.run(".", "--agent", "demo", "--agent", "builtin", "--model", "scripted")
-    facts = {"type": "bubblewrap", "network": "full", "limits": {"file_size_mb": 5}}
+    facts = {"type": "bubblewrap", "network": "full", "limits": {"file_size_mb": 5}, "image": None}
     assert done.code == 0, done.stdout
     assert [result.agent.environment.model_dump() for result in done.run.case_results] == [facts, facts]
     assert json.loads((done.directory / "run.json").read_text())["suites"][0]["environment"] == facts

@@ -155,6 +155,7 @@ def test_real_clis_work_with_their_model_and_reach_nothing_else(claude: Project,
             "type": "bubblewrap",
             "network": "model_only",
             "limits": {"memory_mb": 4096},
+            "image": None,
         }
     # Claude Code was interrupted before anything else was tried: it wrote its last event and ended by itself.
     turns = json.loads((done.folder(agent="claude_code") / "record.json").read_text())["turns"]

@@ -23,6 +23,10 @@ LATER = "is part of the format but not supported yet"
 ACCEPTED_BY_SUITES = {
     "environment.type": "environment: {type: none}\n" + CASES,
     "environment.type bubblewrap": "environment: {type: bubblewrap}\n" + CASES,
+    "environment.type docker, image": "environment: {type: docker, image: x}\n" + CASES,
+    "environment.entrypoint": "environment: {type: docker, image: x, entrypoint: [sleep, infinity]}\n" + CASES,
+    "environment.workspace_mount": "environment: {type: docker, image: x, workspace_mount: /workspace}\n" + CASES,
+    "environment.network_policy": "environment: {type: docker, image: x, network_policy: deny_all}\n" + CASES,
     "environment.network": "environment: {type: bubblewrap, network: none}\n" + CASES,
     "environment.limits": "environment: {type: bubblewrap, limits: {memory_mb: 4096, file_size_mb: 100}}\n" + CASES,
     "environment.env": "environment: {env: {A: b}}\n" + CASES,
@@ -46,13 +50,16 @@ ACCEPTED_BY_SUITES = {
 }
 
 LATER_IN_SUITES = {
-    "environment.type docker": ("environment: {type: docker}\n" + CASES, "docker"),
+    "environment.network_policy allow_declared": (
+        "environment: {network_policy: allow_declared}\n" + CASES,
+        "allow_declared",
+    ),
     "environment.type opensandbox": ("environment: {type: opensandbox}\n" + CASES, "opensandbox"),
     **{
         f"environment.{key}": (f"environment: {{{key}: x}}\n{CASES}", key)
         for key in (
-            *("image", "sandbox_template", "use_server_proxy", "ready_timeout_seconds", "sandbox_timeout_seconds"),
-            *("metadata", "workspace_mount", "entrypoint", "kwargs", "network_policy", "allowed_egress"),
+            *("sandbox_template", "use_server_proxy", "ready_timeout_seconds", "sandbox_timeout_seconds"),
+            *("metadata", "kwargs", "allowed_egress"),
         )
     },
     "mcp": ("mcp: {servers: []}\n" + CASES, "mcp"),
@@ -196,14 +203,29 @@ def test_what_comes_with_an_unsupported_form_is_not_worth_a_line_each() -> None:
 
 
 def test_a_misspelt_key_beside_an_unsupported_form_is_told() -> None:
-    text = SUITE + "environment: {type: docker, image: x, setup_step: []}\n" + CASES
+    text = SUITE + "environment: {type: opensandbox, setup_step: []}\n" + CASES
     assert report_on(text, SuiteFile).splitlines() == [
         (
-            'file.yaml:2:21: environment.type: "docker" is part of the format but not supported yet '
-            "(supported: none, bubblewrap)"
+            'file.yaml:2:21: environment.type: "opensandbox" is part of the format but not supported yet '
+            "(supported: none, bubblewrap, docker)"
         ),
-        'file.yaml:2:39: environment.setup_step: unknown key "setup_step" (did you mean "setup_steps"?)',
+        'file.yaml:2:34: environment.setup_step: unknown key "setup_step" (did you mean "setup_steps"?)',
     ]
+
+
+@pytest.mark.parametrize(
+    ("environment", "said"),
+    {
+        "type: docker": "environment.type: `type: docker` needs the `image` that its containers are made of",
+        "type: bubblewrap, image: x": "environment.image: `type: bubblewrap` has no image",
+        "entrypoint: [x]": "environment.entrypoint: `type: none` has no entrypoint",
+        "network_policy: deny_all": "environment.network_policy: `type: none` is the host, which has no network_policy",
+        "type: docker, image: x, network: full, network_policy: deny_all": "network_policy: `network` says it already",
+        "type: docker, image: x, workspace_mount: here": "environment.workspace_mount: ",
+    }.items(),
+)
+def test_what_cannot_be_said_of_an_environment_is_refused(environment: str, said: str) -> None:
+    assert said in report_on(f"{SUITE}environment: {{{environment}}}\n{CASES}", SuiteFile)
 
 
 def test_an_unset_limit_and_0_are_the_same() -> None:

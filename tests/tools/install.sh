@@ -1,12 +1,14 @@
 #!/bin/sh
 # Installs the pinned agent CLIs into a cache of our own and prints the folder of their commands.
 # The folder is named for the lock file, so another pin is another folder; an installed one is used as it is.
-# Where it may (root, apt), it installs bubblewrap too; elsewhere the tests of sandboxes are skipped, and say so.
+# Where it may (root, apt), it installs bubblewrap, podman and runc too; elsewhere the tests of sandboxes and containers
+# are skipped, and say so.
 set -eu
-if ! command -v bwrap >/dev/null && command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
-    # The lists of a fresh machine are empty, and to fetch them takes longer than the package itself.
-    { apt-get install -qq -y --no-install-recommends bubblewrap || { apt-get update -qq && apt-get install -qq -y --no-install-recommends bubblewrap; }; } >/dev/null 2>&1 \
-        || echo "bubblewrap could not be installed: tests of sandboxes will be skipped" >&2
+if ! { command -v bwrap && command -v podman && command -v runc; } >/dev/null && command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
+    install() { apt-get install -qq -y --no-install-recommends bubblewrap podman runc; }
+    # The lists of a fresh machine are empty, and to fetch them takes longer than bubblewrap itself.
+    { install || { apt-get update -qq && install; }; } >/dev/null 2>&1 \
+        || echo "bubblewrap and podman could not be installed: tests of sandboxes and containers will be skipped" >&2
 fi
 export NPM_CONFIG_UPDATE_NOTIFIER=false
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
