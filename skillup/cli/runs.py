@@ -210,6 +210,7 @@ def carry_out(
     from skillup.errors import RunDirectoryError
     from skillup.execution import rundir
     from skillup.execution.runner import run_all
+    from skillup.execution.saved import torn_attempts
     from skillup.execution.services import open_services
 
     tasks = tuple(task for task in work.plan.below(directory) if str(task.folder.relative_to(directory)) not in ended)
@@ -223,6 +224,9 @@ def carry_out(
                     work.budget.add(directory / tried.folder, tried)
                 for session in result.session_ids:
                     services.sessions.owner(session, directory / result.folder)
+            for task in tasks:
+                for torn in torn_attempts(task.folder):  # what was spent on a trial without an end was spent, too
+                    work.budget.add(directory / torn.folder, torn)
             new = run_all(tasks, services, work.plan.parallelism)
         results = rundir.in_order(manifest, (*ended.values(), *new))
         run = rundir.finish(directory, results, *_how_it_ended(work, whole=len(results) == len(manifest.trials)))

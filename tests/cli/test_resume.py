@@ -140,6 +140,18 @@ class TestWhatIsLeft:
         assert [trial["case_id"] for trial in json.loads(done.stdout)["trials"]] == ["b-waits", "c-ends"]
         assert events(cut, "run_resumed") == []
 
+    def test_is_not_begun_when_torn_attempts_have_taken_the_budget(self, suite: Project, forked: Forked) -> None:
+        suite.write(
+            "eval.yaml", "{schema_version: v1alpha1, budget: {max_tokens: 1}, cases: {files: [cases/b-*.yaml]}}"
+        )
+        directory = suite.root / "run"
+        kill_when_it_waits(suite, forked, *RUN, "--output-dir", "run")
+        done = go_on(suite, forked, directory)
+        assert done.code == 3, done.stderr
+        assert "stopped by max_tokens of the run: " in done.stderr
+        assert [path.name for path in directory.glob("b-waits/demo/with_skill/trial-1/*")] == ["attempt-1"]
+        assert forked.call(suite, "run", "--resume", directory, "--max-tokens", "99999").code == 0
+
     def test_counts_the_attempts_from_before(self, suite: Project, forked: Forked) -> None:
         """Two of three attempts were made when it was killed: one is left."""
         suite.write(
