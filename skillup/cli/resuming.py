@@ -1,15 +1,18 @@
-"""`skillup run --resume`: the run that is taken up again, and the options that it was started with."""
+"""`skillup run --resume`: the run that is taken up again, the options that it was started with, and what is left."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
 from click.core import ParameterSource
+
+from skillup.cli.runs import BROKEN_OFF, Work, carry_out, conclude
 
 if TYPE_CHECKING:
     from skillup.execution.resume import Unfinished
@@ -88,6 +91,42 @@ def take_up(
     return unfinished, paths or first["paths"], allowed or first["allowed"], merged
 
 
+def resume(work: Work, unfinished: Unfinished) -> int:
+    """Runs what is left of a run, whose directory the caller has locked, and gives the exit code of the whole.
+
+    Raises:
+        RunDirectoryError: what is there is not what is planned, is damaged, or cannot be written; nothing was run.
+    """
+    from skillup.execution import rundir
+    from skillup.execution.journal import JournalFile
+    from skillup.execution.manifest import Started, masker_of
+
+    options, before = work.options, unfinished
+    started = Started(tuple(rundir.command_line()), datetime.now(UTC))
+    unfinished = unfinished.checked(work.suites, work.plan, started, anyway=options["resume_anyway"])
+    unfinished, again = unfinished.reopened(options["only_status"] or (), work.plan)
+    click.echo(_what_is_left(before, unfinished, again), err=True)
+    if unfinished.is_finished:
+        return conclude(work, unfinished.directory, rundir.saved_run(unfinished.directory))
+    torn = unfinished.journal.torn_bytes
+    with JournalFile(unfinished.directory, masker_of(work.plan), torn_bytes=torn) as journal:
+        journal.write(
+            "run_resumed",
+            pid=os.getpid(),
+            mark=work.mark,
+            command=started.command,
+            trials_left=len(unfinished.manifest.trials) - len(unfinished.ended),
+            torn_bytes=torn or None,
+            differences=unfinished.manifest.resumed_anyway or None,
+        )
+        before.catch_up(journal)
+        unfinished.open_again()
+        for name in again:
+            journal.write("trial_reopened", unfinished.directory / name, status=before.ended[name].status)
+        run = carry_out(work, unfinished.directory, unfinished.manifest, journal, unfinished.ended)
+    return BROKEN_OFF if run is None else conclude(work, unfinished.directory, run)
+
+
 def _refuse_others(options: Mapping[str, Any]) -> None:
     known = (*_OWN, *_FREE, "paths", "allowed")
     for name in options:
@@ -131,3 +170,14 @@ def _enter(manifest: RunManifest, directory: Path, *, needed: bool) -> None:
         said = f"the run was started in {manifest.cwd}, which cannot be entered: {error.strerror}"
         hint = f"say where the suite lies now: `skillup run PATH --resume {directory}`"
         raise RunDirectoryError(said, hint=hint) from error
+
+
+def _what_is_left(before: Unfinished, now: Unfinished, again: Sequence[str]) -> str:
+    trials, iteration = len(now.manifest.trials), now.manifest.iteration
+    parts = [f"{len(now.ended)} of {trials} trials had ended"]
+    parts += [f"{before.begun} had begun and start anew"] if before.begun else []
+    parts += [f"{len(again)} are run once more"] if again else []
+    parts += ["nothing is left to run"] if len(now.ended) == trials else []
+    if now.manifest.iterations > 1:
+        parts.append(f"this is iteration {iteration} of {now.manifest.iterations}, and no other is touched")
+    return f"resuming {now.directory}: {'; '.join(parts)}"

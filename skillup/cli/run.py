@@ -14,8 +14,8 @@ import click
 from skillup.cli.common import agent_option, case_filters, expected_errors, format_option, suite_arguments
 from skillup.cli.interrupts import INTERRUPTED, Interrupts
 from skillup.cli.output import show_plan
-from skillup.cli.resuming import Statuses, check_usage, take_up
-from skillup.cli.runs import Work, iterate, once, resume
+from skillup.cli.resuming import Statuses, check_usage, resume, take_up
+from skillup.cli.runs import Work, iterate, once
 
 if TYPE_CHECKING:
     from skillup.spec.suite import Suite

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from skillup.execution.budget import RunBudget
     from skillup.execution.journal import Journal
     from skillup.execution.plan import Plan
-    from skillup.execution.resume import Unfinished
     from skillup.results import RunManifest, RunResult, TrialResult
     from skillup.spec.suite import Suite
 
@@ -118,53 +117,6 @@ def iterate(work: Work, times: int) -> int:
     return max([*codes, *(outcome.code for outcome in outcomes)])  # 130 beats 3, 3 beats 1
 
 
-def resume(work: Work, unfinished: Unfinished) -> int:
-    """Runs what is left of a run, whose directory the caller has locked, and gives the exit code of the whole.
-
-    Raises:
-        RunDirectoryError: what is there is not what is planned, is damaged, or cannot be written; nothing was run.
-    """
-    from skillup.execution import rundir
-    from skillup.execution.journal import JournalFile
-    from skillup.execution.manifest import Started, masker_of
-
-    options, before = work.options, unfinished
-    started = Started(tuple(rundir.command_line()), datetime.now(UTC))
-    unfinished = unfinished.checked(work.suites, work.plan, started, anyway=options["resume_anyway"])
-    unfinished, again = unfinished.reopened(options["only_status"] or (), work.plan)
-    click.echo(_what_is_left(before, unfinished, again), err=True)
-    if unfinished.is_finished:
-        return _shown(work, unfinished.directory, rundir.saved_run(unfinished.directory))
-    torn = unfinished.journal.torn_bytes
-    with JournalFile(unfinished.directory, masker_of(work.plan), torn_bytes=torn) as journal:
-        journal.write(
-            "run_resumed",
-            pid=os.getpid(),
-            mark=work.mark,
-            command=started.command,
-            trials_left=len(unfinished.manifest.trials) - len(unfinished.ended),
-            torn_bytes=torn or None,
-            differences=unfinished.manifest.resumed_anyway or None,
-        )
-        before.catch_up(journal)
-        unfinished.open_again()
-        for name in again:
-            journal.write("trial_reopened", unfinished.directory / name, status=before.ended[name].status)
-        run = carry_out(work, unfinished.directory, unfinished.manifest, journal, unfinished.ended)
-    return BROKEN_OFF if run is None else _shown(work, unfinished.directory, run)
-
-
-def _what_is_left(before: Unfinished, now: Unfinished, again: Sequence[str]) -> str:
-    trials, iteration = len(now.manifest.trials), now.manifest.iteration
-    parts = [f"{len(now.ended)} of {trials} trials had ended"]
-    parts += [f"{before.begun} had begun and start anew"] if before.begun else []
-    parts += [f"{len(again)} are run once more"] if again else []
-    parts += ["nothing is left to run"] if len(now.ended) == trials else []
-    if now.manifest.iterations > 1:
-        parts.append(f"this is iteration {iteration} of {now.manifest.iterations}, and no other is touched")
-    return f"resuming {now.directory}: {'; '.join(parts)}"
-
-
 @contextmanager
 def fresh(work: Work, directory: Path, iteration: int = 1, iterations: int = 1) -> Iterator[RunResult | None]:
     """Runs everything in a new directory, which is held meanwhile, and gives what `carry_out` does.
@@ -195,7 +147,7 @@ def _fresh(work: Work, directory: Path, iteration: int = 1, iterations: int = 1)
     with fresh(work, directory, iteration, iterations) as run:
         if run is None:
             return Outcome(directory, None, BROKEN_OFF, goes_on=False)
-        code = _shown(work, directory, run, shows=iterations == 1 or not work.as_json)
+        code = conclude(work, directory, run, shows=iterations == 1 or not work.as_json)
     return Outcome(directory, run, code, goes_on=not work.stopping.is_set() and not work.budget.reached)
 
 
@@ -247,7 +199,7 @@ def _how_it_ended(work: Work, *, whole: bool) -> tuple[Literal["finished", "inte
     return ("stopped", reached) if reached else ("interrupted", "")
 
 
-def _shown(work: Work, directory: Path, run: RunResult, *, shows: bool = True) -> int:
+def conclude(work: Work, directory: Path, run: RunResult, *, shows: bool = True) -> int:
     """Shows a run that is over, writes its reports, and gives its exit code."""
     from skillup.judging.totals import exit_code
 
