@@ -181,7 +181,8 @@ def carry_out(
                     work.budget.add(directory / torn.folder, torn)
             new = run_all(tasks, services, work.plan.parallelism)
         results = rundir.in_order(manifest, (*ended.values(), *new))
-        run = rundir.finish(directory, results, *_how_it_ended(work, whole=len(results) == len(manifest.trials)))
+        how = _how_it_ended(work, whole=len(results) == len(manifest.trials))
+        run = rundir.finish(directory, results, *how, changed_files=work.plan.inputs.changed())
         journal.write("run_ended", status=run.status)
     except (RunDirectoryError, OSError) as error:
         _say_broken_off(directory, manifest, error)

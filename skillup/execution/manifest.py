@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from skillup import __version__
+from skillup.execution.inputs import named_files, skill_digest, text_digest, tree_digest
 from skillup.execution.masked import masked
 from skillup.execution.plan import Plan
 from skillup.execution.record import facts_of, stamp
 from skillup.masking import Masker
 from skillup.results import AgentFacts, HostFacts, JudgeFacts, ModelFacts, RunManifest, SuiteFacts
 from skillup.spec.agent import Agent, credentials_in
-from skillup.spec.case import Case
 from skillup.spec.suite import Suite
 
 
@@ -53,12 +51,8 @@ def make_manifest(directory: Path, suites: Sequence[Suite], plan: Plan, started:
             JudgeFacts(provider=ref.provider, name=ref.name, base_url=ref.base_url, engine=ref.engine)
             for ref in dict.fromkeys(ref for task in plan.tasks for ref in task.judges.values())
         ),
-        cases={task.case.id: _hash(task.case.model_dump_json(by_alias=True)) for task in plan.tasks},
-        skills={
-            skill.name: _hash("".join(f"{name}\0{_digest(skill.folder / name)}\n" for name in skill.files))
-            for suite in suites
-            for skill in suite.skills
-        },
+        cases={task.case.id: text_digest(task.case.model_dump_json(by_alias=True)) for task in plan.tasks},
+        skills={skill.name: skill_digest(skill) for suite in suites for skill in suite.skills},
         files=_files(suites),
         trials=tuple(str(task.folder) for task in plan.tasks),
         cwd=str(Path.cwd()),
@@ -82,7 +76,7 @@ def _suite(suite: Suite) -> SuiteFacts:
         name=suite.name,
         source=str(suite.source),
         environment=facts_of(suite.environment),
-        sha256=_hash("\n".join(decided)),
+        sha256=text_digest("\n".join(decided)),
     )
 
 
@@ -103,44 +97,14 @@ def _agent(agent: Agent, version: str | None) -> AgentFacts:
     )
 
 
-def _named(case: Case) -> Iterator[str]:
-    """The files and folders that a case uses and whose contents are no part of it, as those of scripts are."""
-    if case.context.repo_fixture is not None:
-        yield case.context.repo_fixture
-    if case.context.git.apply_diff is not None:
-        yield case.context.git.apply_diff
-
-
 def _files(suites: Sequence[Suite]) -> dict[str, str]:
     """The digests of what cases name; of a name that means two things in two suites, that of both."""
     found: dict[str, str] = {}
     for suite in suites:
-        for name in sorted({name for case in suite.cases for name in _named(case)}):
-            digest = _tree(suite.root / name)
-            found[name] = _hash(found[name] + digest) if name in found else digest
+        for name in sorted({name for case in suite.cases for name in named_files(case)}):
+            digest = tree_digest(suite.root / name)
+            found[name] = text_digest(found[name] + digest) if name in found else digest
     return found
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _tree(path: Path) -> str:
-    """The digest of a file, or of all that a folder holds; links count by their targets, and are not followed."""
-    if path.is_file():
-        return _digest(path)
-    lines = []
-    for folder, folders, files in os.walk(path):
-        for name in (*folders, *files):
-            place = Path(folder, name)
-            said = f"-> {place.readlink()}" if place.is_symlink() else _digest(place) if place.is_file() else "/"
-            lines.append(f"{place.relative_to(path)}\0{said}\n")
-    return _hash("".join(sorted(lines)))
 
 
 def differences(before: RunManifest, now: RunManifest) -> tuple[str, ...]:

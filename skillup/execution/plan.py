@@ -12,6 +12,7 @@ from skillup.environments.process import Nursery
 from skillup.errors import Fault, InputError
 from skillup.execution.agents import agents_of, provider_of, settings_of
 from skillup.execution.evaluators import check_evaluators
+from skillup.execution.inputs import Inputs
 from skillup.execution.judges import JudgeChoice, judges_of
 from skillup.execution.obstacles import (
     case_obstacle,
@@ -55,13 +56,17 @@ class Choices:
 
 @dataclass(frozen=True)
 class Plan:
-    """The trials in order, and how many may run at once. `versions` has None for an agent that no trial needs."""
+    """The trials in order, how many may run at once, and what they are made from.
+
+    `versions` has None for an agent that no trial needs.
+    """
 
     tasks: tuple[TrialTask, ...]
     agents: tuple[Agent, ...]
     versions: Mapping[str, str | None]
     parallelism: int
     warnings: tuple[str, ...]
+    inputs: Inputs
     budget: Budget = field(default_factory=Budget)
 
     def below(self, directory: Path) -> tuple[TrialTask, ...]:
@@ -93,6 +98,7 @@ def make_plan(suites: Sequence[Suite], choices: Choices, host: Mapping[str, str]
     agents_by_suite = agents_of(suites, choices.agents, choices.model, host)
     check_evaluators(suites)
     judges = judges_of(suites, choices.judge, host)
+    inputs = Inputs.of(tuple(suites))
     probes = _Probes(host, nursery)
     tasks: list[TrialTask] = []
     found: dict[str, Agent] = {}
@@ -100,7 +106,9 @@ def make_plan(suites: Sequence[Suite], choices: Choices, host: Mapping[str, str]
         for agent in agents:
             found.setdefault(agent.name, agent)
             trials = _trials(suite, agent, probes, base, choices)
-            tasks += [replace(task, judges=judges.get(task.case.id, {})) for task in trials]
+            tasks += [
+                replace(task, judges=judges.get(task.case.id, {}), inputs=inputs.cases[task.case.id]) for task in trials
+            ]
     versions: dict[str, str | None] = dict.fromkeys(found)
     versions |= {task.agent.name: task.engine_version for task in tasks if not task.unmet}
     parallelism = choices.parallelism or max(suite.parallelism for suite in suites)
@@ -116,7 +124,8 @@ def make_plan(suites: Sequence[Suite], choices: Choices, host: Mapping[str, str]
         safer = "`environment: {type: bubblewrap}` confines them"
         warnings.append(f"agents run on this host with full permissions: run only cases that you trust; {safer}")
     budget = _budget(suites, choices, tuple(found.values()))
-    return Plan(tuple(tasks), tuple(found.values()), versions, parallelism, tuple(dict.fromkeys(warnings)), budget)
+    told = tuple(dict.fromkeys(warnings))
+    return Plan(tuple(tasks), tuple(found.values()), versions, parallelism, told, inputs, budget)
 
 
 def _budget(suites: Sequence[Suite], choices: Choices, agents: Sequence[Agent]) -> Budget:

@@ -44,10 +44,14 @@ def finish(
     results: Sequence[TrialResult],
     status: Literal["finished", "interrupted", "stopped"],
     stopped_by: str = "",
+    changed_files: tuple[str, ...] = (),
 ) -> RunResult:
-    """Writes `result.json` from the trials' results; `stopped_by` is the budget that was reached."""
+    """Writes `result.json` from the trials' results.
+
+    `stopped_by` is the budget that was reached, `changed_files` are not what they were when the run was planned.
+    """
     run = _summary(read_manifest(directory), results, status, datetime.now(UTC))
-    run = run.model_copy(update={"stopped_by": stopped_by})
+    run = run.model_copy(update={"stopped_by": stopped_by, "changed_files": changed_files})
     write_json(directory / "result.json", run)
     return run
 
@@ -140,7 +144,8 @@ def saved_run(directory: Path) -> RunResult:
     if not (directory / "result.json").exists():
         return run
     saved = read_model(directory / "result.json", RunResult)
-    return run.model_copy(update={name: getattr(saved, name) for name in ("status", "stopped_by", "end_time")})
+    kept = ("status", "stopped_by", "end_time", "changed_files")
+    return run.model_copy(update={name: getattr(saved, name) for name in kept})
 
 
 def command_line() -> list[str]:

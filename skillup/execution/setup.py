@@ -23,6 +23,7 @@ from skillup.environments.workspace import (
     write_files,
 )
 from skillup.execution.agents import host_home
+from skillup.execution.inputs import refuse_changed
 from skillup.execution.task import Services, TrialTask
 from skillup.spec.agent import credentials_in
 
@@ -62,6 +63,7 @@ def prepare(
     git.close(is_new=is_new, diff=task.suite_root / context.git.apply_diff if context.git.apply_diff else None)
     if context.files or context.git.apply_diff:
         disarm_made(root.workspace)
+    refuse_changed(task.inputs)  # after it was copied: what changes while it is must be seen, too
     return variables
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from skillup.execution.budget import RunBudget
+from skillup.execution.inputs import Input
 from skillup.execution.journal import Journal
 from skillup.execution.processes import Processes
 from skillup.execution.single_shot import joined
@@ -37,7 +38,7 @@ class TrialTask:
     `single_shot` all messages of the user go out as one. `judges` are the models that are asked about criteria, by the
     ids of the case's judges; "" is the only one's. `after` are the folders of the trials that it depends on, each with
     its case's id, and `withheld` is why it does not run because of one of them. `waited_seconds` is how
-    long this attempt waited for its turn.
+    long this attempt waited for its turn. `inputs` are the files of the suite that it is made from.
     """
 
     case: Case
@@ -60,6 +61,7 @@ class TrialTask:
     withheld: Ending | None = None
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     waited_seconds: float = 0.0
+    inputs: tuple[Input, ...] = ()
 
     @property
     def attempt_folder(self) -> Path:

@@ -74,6 +74,7 @@ def run_trial(task: TrialTask, services: Services) -> TrialResult:
         except TrialError as error:
             talk = Talk.impossible(Failure.of(error))
         record = record_trial(task, talk, started, time.monotonic() - clock)
+        folder.save_case(task.case)  # an agent on the host can have changed by what it is judged
         folder.save_record(with_artifacts(record, talk.workspace, task.case.collect_artifacts, folder))
         result = grade(task.attempt_folder, criteria)
         if talk.workspace and (task.keep == "all" or (task.keep == "failed" and result.status != "PASS")):

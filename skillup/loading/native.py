@@ -120,6 +120,7 @@ class _Loader:
                 formats=("json", "agentv") if any(case.scoring for case in loader.cases) else ("json",),
                 required_engines=tuple(loader.required_engines),
                 evaluators=tuple(loader.evaluators),
+                files=(*files, *loader.references.paths.values()),
                 warnings=tuple(loader.warnings),
             )
         )
@@ -177,6 +178,7 @@ class _Loader:
                 formats=written.report.formats,
                 required_engines=(*required_engines(written.requires, document), *loader.required_engines),
                 evaluators=tuple(loader.evaluators),
+                files=(*sources, *loader.references.paths.values()),
                 warnings=tuple(warnings),
             )
         )

@@ -65,6 +65,8 @@ def print_run(run: RunResult, console: Console, *, verbosity: int = 0) -> None:
         say(console, Text(_unfinished(run)))
     for difference in run.resumed_anyway:  # the trials of this run are of two kinds
         say(console, Text(f"resumed anyway: {plain(difference)}"))
+    for path in run.changed_files:
+        say(console, Text(f"changed while the run went on: {plain(path)}; no trial was made from it after that"))
 
 
 def _one_below_the_other(results: Sequence[TrialResult], console: Console) -> None:

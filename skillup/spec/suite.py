@@ -295,7 +295,8 @@ class Suite:
     `root` is the folder that case paths are relative to; `source` the file or folder that was named; `engine_place`
     and `budget_place` the lines and columns of the engine's name and of the budget's money in it. `required_engines`
     are the names in `requires` of suite and cases, each with a fault at its place, message to come: which engines there
-    are is known further up. `evaluators` are those of all judges, in the same form.
+    are is known further up. `evaluators` are those of all judges, in the same form. `files` are all that it
+    was read from, its own and those of its cases.
     """
 
     name: str
@@ -315,4 +316,5 @@ class Suite:
     formats: tuple[str, ...] = ("json",)
     required_engines: tuple[tuple[str, Fault], ...] = ()
     evaluators: tuple[tuple[str, Fault], ...] = ()
+    files: tuple[Path, ...] = ()
     warnings: tuple[str, ...] = ()

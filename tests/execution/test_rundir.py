@@ -12,6 +12,7 @@ import pytest
 
 from skillup.errors import RunDirectoryError
 from skillup.execution.directories import new_directory
+from skillup.execution.inputs import Inputs
 from skillup.execution.manifest import Started
 from skillup.execution.plan import Plan
 from skillup.execution.rundir import begin, read_manifest, saved_run, trial_folders
@@ -144,7 +145,7 @@ def write(
         trial_base=Path("/var/tmp"),
         keep="none",
     )
-    plan = Plan((task,), (agent,), {"demo": "1.0"}, 2, ())
+    plan = Plan((task,), (agent,), {"demo": "1.0"}, 2, (), Inputs({}, ()))
     return begin(directory, (suite,), plan, Started(("skillup", "run", SECRET), STARTED))
 
 
