@@ -28,6 +28,9 @@ _SHAPES = re.compile(
     r")"
 )
 
+_CUT_MARKS = "'\"…)"
+"""What messages put behind a text that they cut."""
+
 _Place = tuple[str | int, ...]
 """Where a text stands in a JSON value: keys and indexes from the outside in."""
 
@@ -43,12 +46,25 @@ class Masker:
         # The longest first, so that a secret that begins with another one goes whole.
         listed = sorted(forms, key=len, reverse=True)
         exact = [re.escape(form) for form in listed]
+        self._forms = tuple(listed)
         self._text = re.compile("|".join([*exact, _SHAPES.pattern]))
         self._bytes = re.compile("|".join([*exact, _SHAPES.pattern]).encode("utf-8", "surrogateescape"))
 
     def text(self, text: str) -> str:
-        """The text without secrets."""
-        return self._text.sub(MASK, text)
+        """The text without secrets, nor half of one, or more, where it was cut: at its beginning and at its end."""
+        text = self._text.sub(MASK, text)
+        for form in self._forms:
+            half = (len(form) + 1) // 2
+            if half < _MIN_SECRET:
+                continue
+            end = len(text.rstrip(_CUT_MARKS))
+            start = text.rfind(form[:half], max(0, end - len(form)), end)
+            if start >= 0 and form.startswith(text[start:end]):
+                text = text[:start] + MASK + text[end:]
+            start = text.find(form[-half:], 0, len(form))
+            if start >= 0 and form.endswith(text[: start + half]):
+                text = MASK + text[start + half :]
+        return text
 
     def data(self, data: bytes) -> bytes:
         """The bytes without secrets; what is not text stays as it is.
@@ -114,8 +130,8 @@ class Masker:
 
 
 def _written_forms(secret: str) -> set[str]:
-    """The secret as it is, and as it stands in JSON, also in JSON that is itself a text in JSON."""
-    forms = {secret}
+    """The secret as it is, as notes quote bytes, and as these stand in JSON, also in JSON that is a text in JSON."""
+    forms = {secret, repr(secret.encode("utf-8", "surrogateescape"))[2:-1]}
     for _ in range(_JSON_DEPTH):
         forms |= {json.dumps(form, ensure_ascii=ascii_only)[1:-1] for form in forms for ascii_only in (True, False)}
     return forms

@@ -84,5 +84,8 @@ def both_ends(log: Path) -> tuple[str, bool]:
         begin = file.read(MAX_OUTPUT // 2)
         file.seek(-MAX_OUTPUT // 2, os.SEEK_END)
         end = file.read()
+    # Between lines, where there are any: what is masked later on must be there whole.
+    begin = begin[: begin.rfind(b"\n") + 1] or begin
+    end = end[end.find(b"\n") + 1 :] or end
     middle = f"\n… ({size - len(begin) - len(end)} bytes left out) …\n"
     return begin.decode("utf-8", errors="replace") + middle + end.decode("utf-8", errors="replace"), True

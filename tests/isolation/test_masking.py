@@ -56,6 +56,21 @@ def test_a_secret_is_found_in_json_within_json(depth: int) -> None:
         assert b"4711" not in Masker([SECRET]).data(text.encode())
 
 
+@pytest.mark.parametrize("kept", range(1, len(SECRET) + 1))
+def test_of_a_secret_that_was_cut_less_than_half_is_left(kept: int) -> None:
+    """Messages show the end of what a process said, or the beginning of a line."""
+    masker, half = Masker([SECRET]), (len(SECRET) + 1) // 2
+    whole = kept >= half
+    assert masker.text(f"it said {SECRET[:kept]}") == f"it said {MASK if whole else SECRET[:kept]}"
+    assert masker.text(f"line 'it said {SECRET[:kept]}…'") == f"line 'it said {MASK if whole else SECRET[:kept]}…'"
+    assert masker.text(f"{SECRET[-kept:]} it said") == f"{MASK if whole else SECRET[-kept:]} it said"
+    assert masker.text(SECRET[:kept] + " and more") == (MASK if kept == len(SECRET) else SECRET[:kept]) + " and more"
+
+
+def test_a_secret_is_found_in_bytes_as_notes_quote_them() -> None:
+    assert Masker([SECRET]).text(f"at byte 7: {SECRET.encode()!r}") == f"at byte 7: b'{MASK}'"
+
+
 def lines(pieces: list[str]) -> bytes:
     """A streamed reply as a CLI prints it, with other lines between the pieces."""
     found = []

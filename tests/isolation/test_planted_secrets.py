@@ -37,6 +37,7 @@ LEAKY = """
         for at in range(0, len(both), size):
             delta(both[at : at + size])
     raw(f"debug: {both}\\n".encode())
+    raw(b"x" * (80 - len(token)) + token.encode() + b"\\n")
     say(assistant({"type": "thinking", "thinking": f"the user wants {both}"}))
     say(assistant(call(f"curl -H 'x-key: {both}'")))
     say(returned(json.dumps(json.dumps({"out": both}))))
@@ -88,8 +89,8 @@ FORMATS = tuple(part for name in ("junit", "taskresult", "taskresult_flat", "age
 
 
 def spelled(secret: str) -> set[bytes]:
-    """As it is, and in JSON, and in JSON that is a text in JSON."""
-    forms = {secret}
+    """As it is, as bytes are quoted, without its end, and all of it in JSON, and in JSON that is a text in JSON."""
+    forms = {secret, repr(secret.encode())[2:-1], secret[:-4]}
     for _ in range(3):
         forms |= {json.dumps(form, ensure_ascii=ascii_only)[1:-1] for form in forms for ascii_only in (True, False)}
     return {form.encode() for form in forms}
