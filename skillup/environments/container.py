@@ -87,13 +87,22 @@ class Container:
         """
         ports: dict[Address, int] = {}
         with ExitStack() as stack:
-            for address in map(Address.of, addresses):
-                led = self.wanted.reach != "full" or _is_loopback(address.host)
-                if led and address not in ports:
+            for address in filter(None, map(self._led, addresses)):
+                if address not in ports:
                     listener = stack.enter_context(listen_in(self.control))
                     stack.enter_context(open_gate(listener, address, self.host))
                     ports[address] = listener.getsockname()[1]
-            yield self, {url: at_port(url, ports[of]) if (of := Address.of(url)) in ports else url for url in addresses}
+            yield self, {url: at_port(url, ports[to]) if (to := self._led(url)) else url for url in addresses}
+
+    def _led(self, url: str) -> Address | None:
+        """The server of a URL that could not be reached from the container's own network."""
+        if self.wanted.reach != "full":
+            return Address.of(url)
+        with suppress(ValueError):  # an engine's own word for its address; the engine says what is wrong with it
+            address = Address.of(url)
+            if _is_loopback(address.host):
+                return address
+        return None
 
     def _check_service(self) -> None:
         try:

@@ -9,7 +9,9 @@ import socket
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -202,6 +204,27 @@ def test_it_reaches_nothing_without_a_way(box: Box) -> None:
     assert box.output.read_text().split() == ["denied"] * 3
 
 
+def test_in_the_engines_network_a_server_of_the_hosts_loopback_has_a_way(containers: Containers) -> None:
+    base = base_of("full")
+    ask = "import sys, urllib.request as r; print(r.build_opener(r.ProxyHandler({})).open(sys.argv[1]).status)"
+    with ExitStack() as stack, ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        stack.callback(server.shutdown)
+        try:
+            box = Box(containers, base, stack)
+        except TrialError as error:
+            pytest.skip(f"there is no network for containers here: {error}")
+        own, other = f"http://localhost:{server.server_port}/", "https://models.example.com/v1"
+        assert box.run(sys.executable, "-c", ask, own).exit_code == 1
+        with box.environment.reaching([own, other]) as (inside, found):
+            assert found[other] == other
+            command = inside.command(Command((sys.executable, "-c", ask, found[own]), {}, box.root.workspace))
+            box.nursery.run(command, stdout=box.output, stderr=box.errors, deadline_seconds=20)
+        assert (box.output.read_text(), box.errors.read_text()) == ("200\n", "")
+        assert box.run(sys.executable, "-c", ask, found[own]).exit_code == 1
+    base.rmdir()
+
+
 def test_limits_of_a_process(box: Box) -> None:
     box.shell("head -c 9000000 /dev/zero > big")
     assert (box.root.workspace / "big").stat().st_size == 5 << 20
@@ -236,7 +259,7 @@ def test_a_service_runs_beside_the_trial_and_its_end_is_told(containers: Contain
 def test_a_container_goes_when_its_engines_process_is_killed(containers: Containers) -> None:
     base = base_of("killed")
     with ExitStack() as stack:
-        box = Box(containers, base, stack)
+        box = Box(containers, base, stack, network="none")
         running = box.nursery.start(
             box.command("sleep", "4856"), stdout=box.output, stderr=box.errors, deadline_seconds=None
         )

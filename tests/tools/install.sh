@@ -5,7 +5,7 @@
 # are skipped, and say so.
 set -eu
 if ! { command -v bwrap && command -v podman && command -v runc; } >/dev/null && command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
-    install() { apt-get install -qq -y --no-install-recommends bubblewrap podman runc; }
+    install() { apt-get install -qq -y --no-install-recommends bubblewrap podman runc iptables; }
     # The lists of a fresh machine are empty, and to fetch them takes longer than bubblewrap itself.
     { install || { apt-get update -qq && install; }; } >/dev/null 2>&1 \
         || echo "bubblewrap and podman could not be installed: tests of sandboxes and containers will be skipped" >&2
