@@ -60,9 +60,10 @@ class Containers:
         argv = [*shlex.split(self.engine), *words]
         return subprocess.run(argv, check=True, stdout=subprocess.PIPE, text=True, timeout=60).stdout
 
-    def ours(self) -> list[str]:
-        """The names of all containers of skillup that are there, whether they run or not."""
-        return self.call("ps", "--all", "--filter", "label=skillup.trial", "--format", "{{.Names}}").split()
+    def below(self, base: Path) -> list[str]:
+        """The containers of trials below a folder, whether they run or not."""
+        shown = self.call("ps", "--all", "--filter", "label=skillup.trial", "--format", "{{.Names}} {{.Labels}}")
+        return [line for line in shown.splitlines() if str(base) in line]
 
 
 def find_containers(folder: Path) -> Containers | str:

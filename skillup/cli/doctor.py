@@ -73,6 +73,7 @@ def _show_environments(host: Mapping[str, str], nursery: Nursery) -> tuple[str, 
     """Where trials can be confined; a line for each container that a run left behind that died."""
     from skillup.environments.base import Missing
     from skillup.environments.container_engine import find_engine, left_containers
+    from skillup.environments.host import trial_base
     from skillup.environments.kinds import ENVIRONMENTS
     from skillup.spec.suite import Environment
 
@@ -87,7 +88,9 @@ def _show_environments(host: Mapping[str, str], nursery: Nursery) -> tuple[str, 
         return ()
     _line("containers", f"ok: `{shlex.join(engine.argv)}` answers; `run --dry-run` tries the image of a suite")
     removes = "of a run that died; the next run of a suite in containers removes it"
-    return tuple(f"the container {name} of {root}, {removes}" for name, root in left_containers(engine))
+    return tuple(
+        f"the container {name} of {root}, {removes}" for name, root in left_containers(engine, trial_base(host))
+    )
 
 
 def _show_left(base: Path) -> None:

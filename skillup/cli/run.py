@@ -158,7 +158,7 @@ def _run(
         show_plan(plan, suites[0].name, options["iteration"] or 1, as_json=options["as_json"])
         return 0
     if any(suite.environment.type == "docker" for suite in suites):
-        for line in sweep_containers(host, nursery):
+        for line in sweep_containers(trial_base(host), host, nursery):
             click.echo(f"warning: {line}", err=True)
     for root in sweep(trial_base(host)):
         click.echo(f"warning: {root}, of a run that died, cannot be removed", err=True)

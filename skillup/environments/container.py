@@ -26,6 +26,7 @@ from skillup.environments.base import Missing, TrialEnvironment
 from skillup.environments.container_engine import find_engine, last_line
 from skillup.environments.container_run import START_SECONDS, STOP_SECONDS, WANTED_IN_IMAGE, mounts_of, run_container
 from skillup.environments.gate import open_gate
+from skillup.environments.handover import hand_over
 from skillup.environments.host import TrialRoot, child_variables, passing_root
 from skillup.environments.process import (
     Command,
@@ -180,24 +181,6 @@ class ContainerKind:
                     yield replace(container, service=service)
         except OSError as error:
             raise TrialError("environment", f"the container cannot be prepared: {error}", phase="setup") from error
-
-
-def hand_over(root: TrialRoot, user: tuple[int, int]) -> None:
-    """Gives the container's user what root has written for a trial; nothing where skillup runs as that user.
-
-    Raises:
-        OSError: it cannot be given away.
-    """
-    if user[0] == os.getuid():
-        return
-    for top in (root.path, root.scratch):
-        os.chown(top, *user, follow_symlinks=False)
-        # Each folder by its descriptor: a service of the container could put a link in the place of one meanwhile.
-        for _, folders, files, opened in os.fwalk(top):
-            for name in (*folders, *files):
-                with suppress(FileNotFoundError):
-                    if os.stat(name, dir_fd=opened, follow_symlinks=False).st_uid == os.getuid():
-                        os.chown(name, *user, dir_fd=opened, follow_symlinks=False)
 
 
 @contextmanager

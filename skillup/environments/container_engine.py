@@ -101,28 +101,27 @@ def find_engine(host: Mapping[str, str], nursery: Nursery) -> ContainerEngine | 
     return Missing("; ".join(faults), CHOOSE)
 
 
-def left_containers(engine: ContainerEngine) -> tuple[tuple[str, str], ...]:
-    """Containers of runs that died: the name and the trial root of each.
+def left_containers(engine: ContainerEngine, base: Path) -> tuple[tuple[str, str], ...]:
+    """Containers of runs that died, with trial roots below `base`: the name and the trial root of each.
 
     Raises:
         ProcessError: the engine cannot be started.
     """
     ids = engine.call("ps", "--all", "--quiet", "--filter", f"label={LABEL}").output.split()
-    if not ids:
-        return ()
     shown = f'{{{{.Name}}}} {{{{index .Config.Labels "{LABEL}"}}}}'
-    lines = engine.call("container", "inspect", "--format", shown, *ids).output.splitlines()
+    # One by one: where one of several is gone by now, the engine tells of none.
+    lines = (engine.call("container", "inspect", "--format", shown, one).output for one in ids)
     found = (line.strip().lstrip("/").partition(" ") for line in lines)
-    return tuple((name, root) for name, _, root in found if root and is_abandoned(Path(root)))
+    return tuple((name, root) for name, _, root in found if Path(root).parent == base and is_abandoned(Path(root)))
 
 
-def sweep_containers(host: Mapping[str, str], nursery: Nursery) -> tuple[str, ...]:
-    """Removes the containers of runs that died; a line for each that resists."""
+def sweep_containers(base: Path, host: Mapping[str, str], nursery: Nursery) -> tuple[str, ...]:
+    """Removes the containers of runs that died, with trial roots below `base`; a line for each that resists."""
     engine = find_engine(host, nursery)
     if isinstance(engine, Missing):
         return ()
     try:
-        said = {name: engine.call("rm", "--force", name) for name, _ in left_containers(engine)}
+        said = {name: engine.call("rm", "--force", name) for name, _ in left_containers(engine, base)}
     except ProcessError as error:
         return (f"containers of runs that died cannot be looked for: {error}",)
     return tuple(

@@ -15,8 +15,9 @@ from threading import Thread
 
 import pytest
 
-from skillup.environments.base import TrialEnvironment
+from skillup.environments.base import Missing, TrialEnvironment
 from skillup.environments.container import ContainerKind
+from skillup.environments.container_engine import ENGINE_VARIABLE, find_engine
 from skillup.environments.host import TrialRoot, open_trial_root
 from skillup.environments.process import (
     SUPERVISOR,
@@ -33,7 +34,7 @@ from skillup.spec.suite import Environment
 from tests.containers import Containers
 from tests.support import processes_mentioning
 
-QUICK = Grace(interrupt=0.5, terminate=0.5)
+QUICK = Grace(interrupt=0.3, terminate=0.3)
 
 
 class Box:
@@ -124,6 +125,12 @@ def test_what_the_host_writes_can_be_changed_inside(box: Box) -> None:
     outside.unlink()
 
 
+def test_folders_that_are_deeper_than_a_path_can_be_are_no_obstacle(box: Box) -> None:
+    deep = "import os\nfor _ in range(700):\n    os.mkdir('d' * 20)\n    os.chdir('d' * 20)\nopen('end', 'w')"
+    assert box.run(sys.executable, "-c", deep).exit_code == 0, box.errors.read_text()
+    assert box.says("echo on") == "on"
+
+
 def test_nobody_is_root_or_has_a_way_to_become_it(box: Box) -> None:
     said = box.says("id -u; grep -E 'Cap(Eff|Bnd)|NoNewPrivs' /proc/self/status").split()
     assert said[0] == str(os.getuid() or 1000)
@@ -163,7 +170,7 @@ def test_what_is_left_behind_is_ended_and_named(box: Box) -> None:
     ended = box.shell("sleep 4851 & (env -i setsid sleep 4852 &) ; exit 3")
     assert ended.exit_code == 3
     assert sorted(line.partition(": ")[2] for line in ended.leftovers) == ["sleep 4851", "sleep 4852"]
-    assert processes_mentioning("sleep 485") == []
+    assert processes_mentioning("sleep 4851") == processes_mentioning("sleep 4852") == []
 
 
 def test_the_command_itself_is_interrupted_first(box: Box) -> None:
@@ -282,6 +289,23 @@ def test_an_image_without_python_says_so(containers: Containers) -> None:
         Box(containers, base, stack, image=containers.empty)
     assert "the image needs Python 3.9 or newer as `python3`" in told.value.hint
     base.rmdir()
+
+
+@pytest.mark.parametrize(
+    ("variables", "said"),
+    [
+        ({"PATH": "/nowhere"}, "there is no docker or podman on the PATH"),
+        ({"PATH": "/bin", ENGINE_VARIABLE: "no-such-engine -x"}, "no-such-engine: program not found on the PATH"),
+        ({"PATH": "/bin", ENGINE_VARIABLE: "docker 'x"}, "cannot be read: No closing quotation"),
+        ({"PATH": "/bin", ENGINE_VARIABLE: "/bin/sh -c 'echo is off >&2; exit 1'"}, "/bin/sh does not work: is off"),
+    ],
+)
+def test_why_there_is_no_engine(variables: dict[str, str], said: str) -> None:
+    with Nursery() as nursery:
+        found = find_engine(variables, nursery)
+    assert isinstance(found, Missing)
+    assert said in found.message
+    assert ("install docker or podman" in found.hint) is (ENGINE_VARIABLE not in variables)
 
 
 def test_the_first_process_can_be_read_by_the_oldest_python() -> None:

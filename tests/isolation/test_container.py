@@ -11,8 +11,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
-
 from tests.containers import Containers
 from tests.support import Project, processes_mentioning
 
@@ -130,23 +128,29 @@ def test_an_agent_works_with_its_model_and_reaches_nothing_else(project: Project
         project.write("suite/eval.yaml", SUITE % (containers.image, secret))
         attempts = json.dumps(ATTEMPTS % facts)
         project.write("suite/cases/one.yaml", CASE % {**facts, "attempts": attempts, "user": os.getuid() or 1000})
-        done = project.run("suite", "--agent", "demo", "-v", env=containers.variables)
-    assert done.code == 0, done.stdout + done.stderr
-    result = done.trial()
+        project.write("agents/other.yaml", "engine: codex\nmodel: scripted\n")
+        done = project.run("suite", "--agent", "demo", "--agent", "other", "-v", env=containers.variables)
+    result, missing = done.trial(agent="demo"), done.trial(agent="other").error
+    assert result.status == "PASS", done.stdout + done.stderr
+    assert missing is not None
+    assert missing.kind == "engine_missing"
+    assert missing.message.startswith("codex: program not found in the container, on the PATH (")
     assert result.agent.environment.model_dump() == {
         "type": "docker",
         "network": "model_only",
         "limits": {},
         "image": containers.image,
     }
-    record = json.loads((done.folder() / "record.json").read_text())
+    record = json.loads((done.folder(agent="demo") / "record.json").read_text())
     assert len(record["session_ids"]) == 1
     assert any("sleep 4871" in line for line in record["turns"][0]["unfinished_background"])
-    found = dict(line.split(": ", 1) for line in (done.folder() / "artifacts/found.txt").read_text().splitlines())
+    found = dict(
+        line.split(": ", 1) for line in (done.folder(agent="demo") / "artifacts/found.txt").read_text().splitlines()
+    )
     assert {name: found[name] for name in EXPECTED} == EXPECTED
     assert found["its first process"] in ("denied", "b''")
-    assert "CANARY" not in "".join(path.read_text() for path in done.folder().rglob("*.json*"))
-    assert containers.ours() == []
+    assert "CANARY" not in "".join(path.read_text() for path in done.folder(agent="demo").rglob("*.json*"))
+    assert containers.below(project.trials) == []
     assert processes_mentioning("sleep 4871") == []
 
 
@@ -169,11 +173,11 @@ def test_a_killed_run_leaves_no_container(project: Project, containers: Containe
     write(project, f"type: docker, image: '{containers.image}', network: model_only")
     run = project.start("run", ".", "--agent", "demo", "--output-dir", "out", env=containers.variables)
     assert until(lambda: list(project.trials.glob("*/workspace/up")))
-    assert len(containers.ours()) == 1
+    assert len(containers.below(project.trials)) == 1
     os.kill(run.pid, signal.SIGKILL)
     run.communicate()
     assert until(lambda: not processes_mentioning("sleep 4872"))
-    assert until(lambda: containers.ours() == [])
+    assert until(lambda: containers.below(project.trials) == [])
     (root,) = project.trials.glob("*.lock")
     left = root.with_suffix("")
     containers.call(
@@ -182,53 +186,26 @@ def test_a_killed_run_leaves_no_container(project: Project, containers: Containe
     said = project.call("doctor", env=containers.variables).stdout
     assert f"left behind  the container {left.name} of {left}, of a run that died" in said
     write(project, "type: docker, image: 'localhost/none:such'")
-    assert project.run(".", "--agent", "demo", env=containers.variables).code == 3
-    assert containers.ours() == []
-    assert not left.exists()
-
-
-def test_an_image_that_is_not_there_is_not_pulled(project: Project, containers: Containers) -> None:
-    write(project, "type: docker, image: 'localhost/none:such', setup_steps: [{run: 'touch /var/tmp/ran'}]")
     error = project.run(".", "--agent", "demo", env=containers.variables).trial().error
+    assert containers.below(project.trials) == []
+    assert not left.exists()
+    # An image that is not there is not pulled either.
     assert error is not None
     assert (error.kind, error.phase) == ("environment", "plan")
     assert "has no image localhost/none:such: " in error.message
     assert "pull localhost/none:such`, or build it" in error.hint
 
 
-def test_an_agent_that_is_not_in_the_image_is_missing(project: Project, containers: Containers) -> None:
-    write(project, f"type: docker, image: '{containers.image}', network: model_only")
-    error = project.run(".", "--agent", "codex", "--model", "scripted", env=containers.variables).trial().error
-    assert error is not None
-    assert error.kind == "engine_missing"
-    assert error.message.startswith("codex: program not found in the container, on the PATH (")
-
-
-@pytest.mark.parametrize(
-    ("engines", "message"),
-    [
-        ({}, "there is no docker or podman on the PATH"),
-        (
-            {"docker": "Cannot connect to the Docker daemon", "podman": "cannot clone: Operation not permitted"},
-            (
-                "docker does not work: Cannot connect to the Docker daemon; "
-                "podman does not work: cannot clone: Operation not permitted"
-            ),
-        ),
-    ],
-)
-def test_without_an_engine_nothing_runs(project: Project, engines: dict[str, str], message: str) -> None:
+def test_without_an_engine_nothing_runs(project: Project) -> None:
     write(project, "type: docker, image: 'localhost/none:such', setup_steps: [{run: 'touch /var/tmp/ran'}]")
-    project.write("bin/x", "")
-    for name, text in engines.items():
+    for name, text in {"docker": "Cannot connect to the Docker daemon", "podman": "cannot clone"}.items():
         project.write(f"bin/{name}", f"#!/bin/sh\necho '{text}' >&2; exit 1\n").chmod(0o755)
     env = {"PATH": str(project.root / "bin")}
     done = project.run(".", "--agent", "demo", env=env)
+    message = "docker does not work: Cannot connect to the Docker daemon; podman does not work: cannot clone"
     error = done.trial().error
     assert error is not None
     assert (done.code, error.kind, error.phase, error.message) == (3, "environment", "plan", message)
-    assert ("install docker or podman" in error.hint) is not bool(engines)
-    if engines:
-        doctor = project.call("doctor", env=env).stdout
-        assert f"containers   unusable: {message}" in doctor
-        assert error.hint in doctor
+    doctor = project.call("doctor", env=env).stdout
+    assert f"containers   unusable: {message}" in doctor
+    assert error.hint in doctor
