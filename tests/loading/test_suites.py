@@ -188,8 +188,8 @@ def test_all_faults_of_all_files_come_in_one_pass() -> None:
         'cases/a.yaml:1:9: input.promt: unknown key "promt" (did you mean "prompt"?)',
         "cases/c.yaml:1:1: the file is empty",
         (
-            'eval.yaml:2:21: environment.type: "docker" is part of the format but not supported yet '
-            "(supported: none, bubblewrap)"
+            "eval.yaml:2:21: environment.type: `type: docker` needs the `image` that its containers are made of "
+            "(add `image: …`)"
         ),
         f"eval.yaml:4:33: cases.files[1]: no case file matches none.yaml (paths are relative to {Path.cwd()})",
     ]
