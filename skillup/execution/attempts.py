@@ -154,7 +154,8 @@ def _calls_for_another(result: TrialResult, policy: RetryPolicy) -> bool:
     if result.error is None:
         return False
     kind = result.error.kind
-    if _lacks_answers(result):
+    # A judge that fails in the middle of a conversation has ended it: there is nothing left that it could judge alone.
+    if _lacks_answers(result) or (kind, result.error.phase) == ("judge", "conversation"):
         return "error" in policy.retry_on
     return (kind in PASSING_FAULTS and "error" in policy.retry_on) or (
         kind == "timeout" and "timeout" in policy.retry_on

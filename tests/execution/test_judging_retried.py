@@ -69,3 +69,26 @@ def test_what_no_judge_could_answer_is_not_asked_again(project: Project) -> None
         done = suite(project, retries=3).run("eval.yaml", "--agent", "demo", env=variables)
         assert (done.trial().grading.code, len(route.requests)) == ("judge", 2)
     assert_started_once(project, done)
+
+
+def test_a_judging_that_broke_a_conversation_off_is_repeated_with_the_conversation(project: Project) -> None:
+    """The turns that were to come cannot be judged: there are none."""
+    project.write("eval.yaml", SUITE.format(retries=1, on="error"))
+    project.write(
+        "a.yaml",
+        """
+        input: {turns: [{role: user, content: go}, {role: user, content: on}]}
+        judge:
+          type: rubric
+          criteria: [{id: polite, text: It is polite., turn: 1}]
+          scoring:
+            on_turn_failure: stop
+            parts: [{name: first, turn: 1, graders: [{name: tone, criteria: [polite]}]}]
+        script: [{user: go, say: "all done, my friend"}, {user: on, say: more}]
+        """,
+    )
+    with judging(REFUSED, POLITE) as (_, variables):
+        done = project.run("eval.yaml", "--agent", "demo", env=variables)
+    result = done.trial()
+    assert (done.code, result.status, result.attempts) == (0, "PASS", 2), done.stdout
+    assert [attempt.code for attempt in result.attempt_results] == ["judge", "all_met"]

@@ -311,6 +311,17 @@ class TestCalls:
         assert found.status == "ERROR"
         assert "the samples do not agree: 1× met, 1× not_met" in found.assertion_results[0].evidence
 
+    def test_a_sample_without_a_score_takes_nothing_from_those_that_have_one(self, tmp_path: Path) -> None:
+        """0.8, 0.8 and "cannot determine" are 0.8: nobody said 1."""
+        written = case("{type: rubric, samples: 3, criteria: [{id: polite, text: It is polite., scored: true}]}")
+        scored = given(8, "all done, my friend")
+        unsure = given("cannot_determine", reason="It was not shown.")
+        evidence = Story(tmp_path).turn("all done, my friend").evidence()
+        with judge_model({"polite": scored}, {"polite": unsure}, {"polite": scored}) as route:
+            found = asked(written, evidence, openai(route)).criteria.results[0]
+        assert (found.verdict, found.score) == ("met", 0.8)
+        assert found.agreement == pytest.approx(2 / 3)
+
     @pytest.mark.parametrize(
         "certain",
         [
