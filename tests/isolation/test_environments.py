@@ -92,7 +92,7 @@ def test_the_host_has_no_network_or_limits_of_its_own(project: Project) -> None:
     write(project, "network: none, limits: {memory_mb: 1}, type: bubblewrapp")
     done = project.run(".", "--agent", "demo")
     assert done.code == 2
-    assert 'environment.type: must be one of none, bubblewrap (did you mean "bubblewrap"?)' in done.stderr
+    assert 'environment.type: must be one of none, bubblewrap, docker (did you mean "bubblewrap"?)' in done.stderr
     write(project, "network: none")
     done = project.run(".", "--agent", "demo")
     assert "environment.network: `type: none` is the host, which has no network of its own" in done.stderr
