@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
 import threading
@@ -48,7 +49,20 @@ class Interrupts:
             # The next run sweeps the trial roots.
             with suppress(Exception):
                 self._kill()
-            os.write(2, _SHOW_CURSOR if sys.stderr.isatty() else b"")
+            with suppress(OSError):
+                os.write(2, _SHOW_CURSOR if sys.stderr.isatty() else b"")
             os._exit(INTERRUPTED)
         self.stopping.set()
-        os.write(2, _STOPPING)
+        with suppress(OSError):  # a reader of ours (`| tee log`) has had the same ^C
+            os.write(2, _STOPPING)
+
+
+def mute_dead_ends() -> None:
+    """Lets what is printed to a reader that has gone go nowhere: it must cost neither a report nor the exit code."""
+    for descriptor in (1, 2):
+        look = select.poll()
+        look.register(descriptor, 0)
+        if any(event & select.POLLERR for _, event in look.poll(0)):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, descriptor)
+            os.close(nowhere)

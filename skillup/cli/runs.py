@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from skillup.cli.interrupts import INTERRUPTED
+from skillup.cli.interrupts import INTERRUPTED, mute_dead_ends
 from skillup.cli.output import show, show_iterations, write_reports
 
 if TYPE_CHECKING:
@@ -204,6 +204,8 @@ def conclude(work: Work, directory: Path, run: RunResult, *, shows: bool = True)
     """Shows a run that is over, writes its reports, and gives its exit code."""
     from skillup.judging.totals import exit_code
 
+    if work.stopping.is_set():
+        mute_dead_ends()
     if shows:
         show(run, as_json=work.as_json, verbosity=work.options["verbose"])
     click.echo(f"report: {directory / 'result.json'}", err=work.as_json)

@@ -95,7 +95,7 @@ class FaultTable:
     def ended(self, exit_code: int | None, signal: int | None, stdout: str, stderr: str) -> EngineFault:
         """Why a process that ended without its last word did so; the texts are the ends of its output."""
         lines = [line for line in stderr.splitlines() if line.strip()] or ["it said nothing on stderr"]
-        for refusal in self.refusals:
+        for refusal in self.refusals if signal is None else ():  # what dies has begun, and its tools write there, too
             named = [line for line in lines if any(words in line for words in refusal.words)]
             if named or (stderr.strip() and exit_code is not None and exit_code == refusal.exit_code):
                 said = (named or lines)[0].strip()
@@ -167,7 +167,7 @@ CLAUDE_CODE: Final = FaultTable(
     sentences=MappingProxyType[str, ErrorKind](
         {"timed out": "timeout", "Failed to parse JSON": "output", "No conversation found": "session"}
     ),
-    refusals=(Refusal("session", "refused the session", words=("is already in use", "No conversation found")),),
+    refusals=(Refusal("session", "refused the session", words=("Session ID", "No conversation found")),),
 )
 """Measured on 2.1.197; `server_error` and `unknown` are its words for anything, a refused connection included."""
 

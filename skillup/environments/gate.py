@@ -92,9 +92,9 @@ class _Gate:
         """One connection from inside."""
         with suppress(OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
             try:
-                head = await client.readuntil(b"\r\n\r\n")
+                head = readdressed(await client.readuntil(b"\r\n\r\n"), self._address.name)
                 async with self._model() as (answer, model):
-                    model.write(readdressed(head, self._address.name))
+                    model.write(head)
                     ways = [asyncio.create_task(_carry(*way)) for way in ((client, model), (answer, reply))]
                     try:
                         # Whoever of the two ends ends both: HTTP needs no connection that is open on one side.
@@ -102,8 +102,8 @@ class _Gate:
                     finally:
                         for way in ways:
                             way.cancel()
-            except _UnreachableError as error:
-                reply.write(_refusal(str(error)))
+            except _RefusedError as error:
+                reply.write(_refusal(error.status, str(error)))
                 await reply.drain()
             finally:
                 reply.close()
@@ -116,15 +116,19 @@ class _Gate:
                 answer, model = await asyncio.open_connection(address.host, address.port, ssl=self._tls)
         except OSError as error:  # timeouts and refused certificates are of that kind, too
             reason = str(error) or f"no answer within {_CONNECT_SECONDS:g} s"
-            raise _UnreachableError(f"{address.name} cannot be reached: {reason}") from error
+            raise _RefusedError("502 Bad Gateway", f"{address.name} cannot be reached: {reason}") from error
         try:
             yield answer, model
         finally:
             model.close()
 
 
-class _UnreachableError(Exception):
-    """The model's server is not there, or is not what it should be."""
+class _RefusedError(Exception):
+    """The request goes nowhere: it is not one, or the model's server is not there, or is not what it should be."""
+
+    def __init__(self, status: str, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
 
 
 async def _carry(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
@@ -135,14 +139,26 @@ async def _carry(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> No
 
 
 def readdressed(head: bytes, name: str) -> bytes:
-    """The head of a request, addressed to the server that it goes to, and the only one of its connection."""
+    """The head of a request, addressed to the server that it goes to, and the only one of its connection.
+
+    One server may be the front of many, so nothing in the head may name another to any reader of it: the target is a
+    path (an absolute one outranks `Host`, RFC 9112 section 3.2.2), and lines end in one way alone.
+
+    Raises:
+        _RefusedError: it is no such head.
+    """
     request, *fields = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
+    words = request.split(b" ")
+    broken = any(end in line for line in (request, *fields) for end in (b"\n", b"\r", b"\0"))
+    folded = any(line.startswith((b" ", b"\t")) for line in fields)
+    if broken or folded or len(words) != 3 or not words[1].startswith(b"/"):
+        raise _RefusedError("400 Bad Request", "only a path of the model's own server can be asked for")
     kept = [field for field in fields if field.partition(b":")[0].strip().lower() not in _REPLACED]
     return b"\r\n".join([request, b"Host: " + name.encode(), b"Connection: close", *kept, b"", b""])
 
 
-def _refusal(reason: str) -> bytes:
+def _refusal(status: str, reason: str) -> bytes:
     """The answer that names the reason, so that the CLI's own message does."""
     body = reason.encode()
-    head = f"HTTP/1.1 502 Bad Gateway\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\n"
+    head = f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {len(body)}\r\n"
     return f"{head}Connection: close\r\n\r\n".encode() + body

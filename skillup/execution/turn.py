@@ -8,7 +8,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -16,7 +17,7 @@ from types import MappingProxyType
 from skillup.engines.base import Engine, TurnRequest
 from skillup.engines.events import EngineFault
 from skillup.environments.base import TrialEnvironment
-from skillup.environments.process import Command, Ended, ExecutableNotFoundError, Nursery, ProcessError
+from skillup.environments.process import Command, Ended, ExecutableNotFoundError, Nursery, ProcessError, Running
 from skillup.environments.untrusted import open_regular
 from skillup.errors import TrialError
 from skillup.execution.reading import StreamReader, TurnFiles
@@ -27,6 +28,9 @@ from skillup.results import StreamDamage
 from skillup.spec.agent import Limits
 
 _TAIL_BYTES = 4000
+
+_KILL_SECONDS = 5.0
+"""How long the end of a tree that was killed is waited for: its folders are removed next."""
 
 
 @dataclass(frozen=True)
@@ -110,11 +114,14 @@ def run_turn(
         ) from error
     except ProcessError as error:
         raise TrialError("environment", f"the CLI cannot be started: {error}", turn=number) from error
-    reader = StreamReader(engine, request.workspace, TurnStream(number, on_trouble), files, started)
-    patience = Patience(limit.seconds, limits.idle_seconds, limits.exit_seconds, engine.patience(request.settings))
-    signs = Signs(started, request.home, lambda: _session_file(engine, request, reader.stream), route)
     try:
-        ended, before = follow(running, reader, patience, signs, cancelled)
+        with owned(running):
+            reader = StreamReader(engine, request.workspace, TurnStream(number, on_trouble), files, started)
+            patience = Patience(
+                limit.seconds, limits.idle_seconds, limits.exit_seconds, engine.patience(request.settings)
+            )
+            signs = Signs(started, request.home, lambda: _session_file(engine, request, reader.stream), route)
+            ended, before = follow(running, reader, patience, signs, cancelled)
     except ProcessError as error:
         raise TrialError("environment", f"the CLI's supervisor was lost: {error}", turn=number) from error
     if before.cut == "idle":
@@ -128,6 +135,18 @@ def run_turn(
     outcome = _outcome(engine, reader.stream, ended, before, files=files, limit=limit, bounds=bounds)
     seen = engine.shows_progress or route is not None
     return replace(outcome, strangers=strangers, shows_progress=seen, silent=before.silent)
+
+
+@contextmanager
+def owned(running: Running) -> Iterator[None]:
+    """Whatever goes wrong on our side, the process does not outlive the turn."""
+    try:
+        yield
+    except BaseException:
+        running.kill()
+        with suppress(ProcessError):
+            running.wait(_KILL_SECONDS)
+        raise
 
 
 def _outcome(

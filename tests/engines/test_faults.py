@@ -181,3 +181,10 @@ def test_a_good_last_word_outranks_a_failure_before_it() -> None:
     assert stream.finished is not None
     stream.add(replace(stream.finished, text="all is fine", fault=None), 99.0)
     assert (stream.fault, stream.answer) == (None, "all is fine")
+
+
+def test_a_cli_that_a_signal_ends_has_crashed_whatever_its_tools_wrote() -> None:
+    said = "mcp: Port 3000 is already in use\nNo conversation found"
+    assert CLAUDE_CODE.ended(None, 11, "", said).kind == "crash"
+    assert CLAUDE_CODE.ended(1, None, "", "mcp: Port 3000 is already in use").kind == "crash"
+    assert CLAUDE_CODE.ended(1, None, "", "Error: Session ID x is already in use.").kind == "session"

@@ -92,9 +92,31 @@ def test_what_is_no_address(url: str) -> None:
 
 
 def test_a_request_is_addressed_to_its_server_and_is_the_last_of_its_connection() -> None:
-    head = b"GET http://evil/ HTTP/1.1\r\nhost: evil\r\nAccept: */*\r\nConnection: keep-alive, x\r\n\r\n"
-    expected = b"GET http://evil/ HTTP/1.1\r\nHost: good\r\nConnection: close\r\nAccept: */*\r\n\r\n"
+    head = b"GET /v1 HTTP/1.1\r\nhost: evil\r\nAccept: */*\r\nConnection: keep-alive, x\r\n\r\n"
+    expected = b"GET /v1 HTTP/1.1\r\nHost: good\r\nConnection: close\r\nAccept: */*\r\n\r\n"
     assert readdressed(head, "good") == expected
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b"GET http://evil/ HTTP/1.1\r\n\r\n",
+        b"CONNECT evil:443 HTTP/1.1\r\n\r\n",
+        b"OPTIONS * HTTP/1.1\r\n\r\n",
+        b"GET /\r\n\r\n",
+        b"GET /secret HTTP/1.1\nHost: evil\n\nGET / HTTP/1.1\r\nA: b\r\n\r\n",
+        b"GET / HTTP/1.1\rHost: evil\r\n\r\n",
+        b"GET / HTTP/1.1\r\nA: b\r\n Host: evil\r\n\r\n",
+        b"GET / HTTP/1.1\r\nA: b\nHost: evil\r\n\r\n",
+    ],
+)
+def test_what_could_name_another_server_goes_nowhere(servers: list[Server], tmp_path: Path, request_: bytes) -> None:
+    """One server may be the front of many."""
+    server = Server(lambda connection: connection.sendall(ANSWER))
+    servers.append(server)
+    with open_gate(tmp_path / "way", Address("127.0.0.1", server.port, tls=False), {}):
+        assert ask(tmp_path / "way", request_).startswith(b"HTTP/1.1 400 Bad Request")
+    assert server.heads == []
 
 
 def test_requests_and_answers_go_through_whole(servers: list[Server], tmp_path: Path) -> None:

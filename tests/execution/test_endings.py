@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import signal
+from pathlib import Path
+
+import pytest
+
+from skillup.environments.process import Command, Nursery
+from skillup.execution.turn import owned
 from skillup.results import TrialResult
 from tests.fake_claude import fake_claude
 from tests.support import Project, processes_mentioning
@@ -138,3 +145,15 @@ def test_on_limit_decides_about_a_cli_that_is_stuck_as_about_every_limit(project
 def outcome_of(trial: TrialResult) -> str:
     """Status and code."""
     return f"{trial.grading.status} {trial.grading.code}"
+
+
+def test_whatever_goes_wrong_on_our_side_the_cli_does_not_outlive_the_turn(tmp_path: Path) -> None:
+    """A fault of the machine or of ours while its output is read must not leave it at work, beside a retry at last."""
+    with Nursery() as nursery:
+        command = Command(("/bin/sleep", "600"), {}, tmp_path)
+        running = nursery.start(command, stdout=tmp_path / "out", stderr=tmp_path / "err", deadline_seconds=None)
+        with pytest.raises(OSError, match="too many"), owned(running):
+            raise OSError("too many open files")
+        ended = running.wait(0)
+    assert ended is not None
+    assert ended.signal == signal.SIGKILL

@@ -230,3 +230,18 @@ def test_a_run_that_starts_meanwhile_leaves_the_trials_of_a_living_run_alone(pro
     done = project.wait(process, directory, 30)
     assert done.code == 0, done.stderr
     assert done.trial("b-cut").status == "PASS"
+
+
+def test_a_reader_that_had_the_same_signal_costs_neither_result_nor_exit_code(project: Project) -> None:
+    """`skillup run 2>&1 | tee log`: ^C ends `tee`, too."""
+    sleep = unique_sleep()
+    process, directory = start(project, ONE_TURN % sleep, "builtin")
+    until(lambda: processes_mentioning(sleep.replace(" ", "\0")), process)
+    for stream in (process.stdout, process.stderr):
+        assert stream is not None
+        stream.close()
+    os.kill(process.pid, signal.SIGINT)
+    assert process.wait(20) == 130
+    run = RunResult.model_validate_json((directory / "result.json").read_bytes())
+    assert (run.status, len(run.case_results)) == ("interrupted", 1)
+    assert processes_mentioning(sleep.split()[1]) == []
