@@ -134,7 +134,8 @@ def _text(image: str) -> str:
 def _take_down(engine: ContainerEngine, name: str, running: Running) -> None:
     """Waits until a container is gone whose control socket is closed; one that resists is removed."""
     with suppress(ProcessError):
-        if running.wait(STOP_SECONDS) is not None:
+        ended = running.wait(STOP_SECONDS)
+        if ended is not None and ended.exit_code == 0:  # else it may not have come to removing the container
             return
         running.end()
     with suppress(ProcessError):

@@ -277,6 +277,7 @@ def test_a_container_goes_when_its_engines_process_is_killed(containers: Contain
         with pytest.raises(StartFailedError, match=r"the container is out of reach|gave no answer"):
             box.says("true")
     assert processes_mentioning("sleep 4856") == []
+    assert containers.below(base) == []
     base.rmdir()
 
 
