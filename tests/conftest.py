@@ -20,9 +20,9 @@ from tests.support import REPOSITORY, Project
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Iterator[Project]:
+def project(tmp_path: Path, command_line: Forked) -> Iterator[Project]:
     """A project without any foreign CLI on its PATH."""
-    made = Project(tmp_path / "project")
+    made = Project(tmp_path / "project", forked=command_line)
     yield made
     made.close()
 
@@ -56,15 +56,22 @@ def containers(tmp_path_factory: pytest.TempPathFactory) -> Containers:
 
 
 @pytest.fixture
-def claude(tmp_path: Path, tools: Path) -> Iterator[Project]:
+def claude(tmp_path: Path, tools: Path, command_line: Forked) -> Iterator[Project]:
     """A project with the real Claude Code on its PATH."""
-    made = Project(tmp_path / "project", tools)
+    made = Project(tmp_path / "project", tools, command_line)
     yield made
     made.close()
 
 
 @pytest.fixture(scope="session")
 def forked() -> Iterator[Forked]:
-    """The command line for tests that call it often."""
+    """The command line for tests that cut its calls off."""
+    with Forked() as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def command_line() -> Iterator[Forked]:
+    """The command line for tests that wait for the end of their calls."""
     with Forked() as made:
         yield made

@@ -12,15 +12,20 @@ import select
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import IO, Self
+from typing import IO, TYPE_CHECKING, Self
 
-from tests.support import REPOSITORY, Project
+if TYPE_CHECKING:
+    from tests.support import Project
+
+_REPOSITORY = Path(__file__).resolve().parents[1]
 
 SERVER = """
 import importlib, json, os, sys
@@ -31,6 +36,7 @@ for line in sys.stdin:
     call = json.loads(line)
     pid = os.fork()
     if pid == 0:
+        sys.stdin = open(os.devnull)
         os.setpgid(0, 0)
         for number, name in enumerate((os.devnull, call["stdout"], call["stderr"])):
             os.dup2(os.open(name, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), number)
@@ -85,15 +91,17 @@ class Forked:
     def __init__(self) -> None:
         self._server = subprocess.Popen(
             [sys.executable, "-c", SERVER, *MODULES],
-            cwd=REPOSITORY,
+            cwd=_REPOSITORY,
             env={"PYTHONPATH": os.pathsep.join(sys.path)},  # it is no process of the project's, and looks like none
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            text=True,
+            bufsize=0,  # what is read ahead no select would show
             process_group=0,
         )
-        self._outputs: tuple[Path, ...] = ()
+        self._folder = TemporaryDirectory(prefix="forked-")
+        self._outputs = (Path(self._folder.name) / "stdout", Path(self._folder.name) / "stderr")
         self.pid = 0
+        self.free = threading.Lock()
 
     def __enter__(self) -> Self:
         return self
@@ -105,6 +113,7 @@ class Forked:
             self.end()
             _pipe(server.stdin).close()
             server.wait(30)
+        self._folder.cleanup()
 
     def end(self) -> None:
         """Kills a call that a test which failed has left behind."""
@@ -113,28 +122,42 @@ class Forked:
                 os.killpg(self.pid, signal.SIGKILL)
             self.wait()
 
-    def start(self, project: Project, *arguments: str | Path, folder: Path | None = None) -> int:
+    def start(
+        self,
+        project: Project,
+        *arguments: str | Path,
+        folder: Path | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> int:
         """Starts `skillup ARGUMENTS` in a project; its process id."""
         self.end()
-        self._outputs = (project.root / "forked-stdout", project.root / "forked-stderr")
+        for path in self._outputs:
+            path.unlink(missing_ok=True)
         call = {
             "arguments": [str(argument) for argument in arguments],
             "folder": str(folder or project.root),
-            "env": project.variables,
+            "env": {**project.variables, **(env or {})},
             "stdout": str(self._outputs[0]),
             "stderr": str(self._outputs[1]),
         }
         pipe = _pipe(self._server.stdin)
-        pipe.write(json.dumps(call) + "\n")
-        pipe.flush()
+        pipe.write(json.dumps(call).encode() + b"\n")
         self.pid = int(_pipe(self._server.stdout).readline())
         return self.pid
 
-    def wait(self) -> Ended:
-        """How the started call ended."""
-        code = int(_pipe(self._server.stdout).readline())
+    def wait(self, seconds: float | None = None) -> Ended:
+        """How the started call ended; one that does not within `seconds` is ended, and the test fails."""
+        said = _pipe(self._server.stdout)
+        late = seconds is not None and not select.select([said], [], [], seconds)[0]
+        if late:
+            os.killpg(self.pid, signal.SIGTERM)
+            if not select.select([said], [], [], 5)[0]:
+                os.killpg(self.pid, signal.SIGKILL)
+        code = int(said.readline())
         self.pid = 0
-        return Ended(code, *(path.read_text(encoding="utf-8", errors="replace") for path in self._outputs))
+        ended = Ended(code, *(path.read_text(encoding="utf-8", errors="replace") for path in self._outputs))
+        assert not late, f"did not end within {seconds} s:\n{ended.stdout}\n{ended.stderr}"
+        return ended
 
     def call(self, project: Project, *arguments: str | Path, folder: Path | None = None) -> Ended:
         """Runs `skillup ARGUMENTS` in a project to its end."""
@@ -157,6 +180,6 @@ class Forked:
             os.close(process)
 
 
-def _pipe(pipe: IO[str] | None) -> IO[str]:
+def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
     assert pipe is not None
     return pipe

@@ -11,14 +11,18 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from skillup.results import RunResult, TrialResult
+from tests.forked import Forked
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+
+OF_THE_INTERPRETER = ("PYTHON", "LC_", "LANG", "LD_")
+"""Variables that a Python which already runs would not hear of."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +56,15 @@ class Finished:
 
 
 class Project:
-    """A folder of cases and the command line, in an environment of its own."""
+    """A folder of cases and the command line, in an environment of its own.
 
-    def __init__(self, root: Path, tools: Path | None = None) -> None:
+    What is waited for is started by `forked` within milliseconds; what a test looks at while it runs is a Python of its
+    own (`start`, or `own_python`).
+    """
+
+    def __init__(self, root: Path, tools: Path | None = None, forked: Forked | None = None) -> None:
         self.root = root
+        self._forked = forked
         self.home = root / "user-home"
         self.home.mkdir(parents=True)
         self.trials = Path("/var/tmp") / f"skillup-tests-{os.getpid()}-{root.name}"
@@ -91,9 +100,34 @@ class Project:
             process_group=0,
         )
 
-    def call(self, *arguments: str | Path, env: Mapping[str, str] | None = None, seconds: float = 150) -> Finished:
+    def call(
+        self,
+        *arguments: str | Path,
+        env: Mapping[str, str] | None = None,
+        seconds: float = 150,
+        own_python: bool = False,
+    ) -> Finished:
         """Runs `skillup ARGUMENTS` to its end."""
-        return self.wait(self.start(*arguments, env=env), self.root / "none", seconds)
+        return self._finished(arguments, env, self.root / "none", seconds, own_python=own_python)
+
+    def _finished(
+        self,
+        arguments: Sequence[str | Path],
+        env: Mapping[str, str] | None,
+        directory: Path,
+        seconds: float,
+        *,
+        own_python: bool,
+    ) -> Finished:
+        own_python = own_python or any(name.startswith(OF_THE_INTERPRETER) for name in env or ())
+        if self._forked is None or own_python or not self._forked.free.acquire(blocking=False):
+            return self.wait(self.start(*arguments, env=env), directory, seconds)
+        try:
+            self._forked.start(self, *arguments, env=env)
+            ended = self._forked.wait(seconds)
+        finally:
+            self._forked.free.release()
+        return Finished(ended.code, ended.stdout, ended.stderr, directory)
 
     def wait(self, process: subprocess.Popen[str], directory: Path, seconds: float = 150) -> Finished:
         """Waits for a started call; a call that does not end is ended, and the test fails."""
@@ -107,12 +141,18 @@ class Project:
             raise AssertionError(f"did not end within {seconds} s:\n{stdout}\n{stderr}") from None
         return Finished(process.returncode, stdout, stderr, directory)
 
-    def run(self, *arguments: str | Path, env: Mapping[str, str] | None = None, seconds: float = 150) -> Finished:
+    def run(
+        self,
+        *arguments: str | Path,
+        env: Mapping[str, str] | None = None,
+        seconds: float = 150,
+        own_python: bool = False,
+    ) -> Finished:
         """Runs `skillup run ARGUMENTS` with a run directory of its own."""
         self._count += 1
         directory = self.root / f"run-{self._count}"
-        process = self.start("run", *arguments, "--output-dir", directory, env=env)
-        return self.wait(process, directory, seconds)
+        arguments = ("run", *arguments, "--output-dir", directory)
+        return self._finished(arguments, env, directory, seconds, own_python=own_python)
 
     def close(self) -> None:
         """Nothing of a trial may be left: neither files nor processes."""

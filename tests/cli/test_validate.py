@@ -167,10 +167,10 @@ def everything(project: Project) -> dict[str, float]:
     return {str(path): path.lstat().st_mtime for path in project.root.rglob("*")}
 
 
-def refused(project: Project, *arguments: str | Path, seconds: float = 2.0) -> Finished:
+def refused(project: Project, *arguments: str | Path, seconds: float = 6.0) -> Finished:
     """A call that must end with exit code 2 and leave nothing behind, within `seconds` of processor time."""
     before, used = everything(project), _processor_seconds()
-    done = project.call(*arguments)
+    done = project.call(*arguments, own_python=True)
     assert done.code == 2, (done.stdout, done.stderr)
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
@@ -231,7 +231,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize(("text", "report"), HOSTILE.values(), ids=HOSTILE)
-def test_a_hostile_file_is_refused_within_two_seconds(traps: Project, text: str, report: str) -> None:
+def test_a_hostile_file_is_refused_within_seconds(traps: Project, text: str, report: str) -> None:
     (traps.root / "bad.yaml").write_text(text, encoding="utf-8")
     done = refused(traps, "run", "bad.yaml", "--agent", "claude_code")
     assert report in done.stderr
@@ -303,15 +303,15 @@ def test_a_report_holds_no_control_characters_of_the_file(project: Project) -> N
     assert "\x1b" not in refused(project, "validate", "a.yaml").stderr
 
 
-def test_a_thousand_cases_are_checked_within_two_seconds(project: Project) -> None:
+def test_a_thousand_cases_are_checked_within_seconds(project: Project) -> None:
     text = (Path(__file__).parent / "case.yaml").read_text(encoding="utf-8")
     project.write("eval.yaml", "schema_version: v1alpha1\ncases: {files: ['cases/*.yaml']}\n")
     for number in range(1000):
         project.write(f"cases/{number:04}.yaml", text)
     used = _processor_seconds()
-    done = project.call("validate")
+    done = project.call("validate", own_python=True)
     assert done.stdout == "1000 cases in order\n", done.stderr
-    assert _processor_seconds() - used < 2
+    assert _processor_seconds() - used < 6
 
 
 def test_the_version_is_printed_without_what_the_commands_need(project: Project) -> None:

@@ -88,7 +88,7 @@ def test_an_agent_finds_neither_the_judges_key_nor_what_it_is_judged_by(
             "SKILLUP_JUDGE_BASE_URL": f"{route.base_url}/v1",
             "SKILLUP_JUDGE_API_KEY": CANARY,
         }
-        done = project.run("eval.yaml", "--agent", "demo", "-vv", env=env)
+        done = project.run("eval.yaml", "--agent", "demo", "-vv", env=env, own_python=True)
         assert (done.code, done.trial().status) == (0, "PASS"), done.stdout + done.stderr
         assert len(route.requests) == 1, "the key was in use"
     assert "SKILLUP" not in (done.trial().response or "")
