@@ -155,11 +155,13 @@ class _Judging:
         *,
         passing: bool = False,
     ) -> Range:
-        """The weighted mean of graders side by side, or of whether they pass; 0 where a required one falls short."""
+        """The weighted mean of graders side by side, or the share that pass; 0 where a required one falls short."""
         ranges = [self._grader(grader, named, f"{prefix}{grader.name}") for grader in graders]
+        weights = [grader.weight for grader in graders]
         if passing:
             ranges = [self._passing(grader, value) for grader, value in zip(graders, ranges, strict=True)]
-        return _mean([grader.weight for grader in graders], ranges, graders, self.threshold)
+            weights = [1.0] * len(graders)  # they are counted
+        return _mean(weights, ranges, graders, self.threshold)
 
     def _passing(self, grader: Grader, value: Range) -> Range:
         """1 where a grader passes, 0 where it does not."""

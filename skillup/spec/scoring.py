@@ -56,7 +56,8 @@ class Grader(Gated):
 
     Or what a `program` says.
 
-    Of its members the score is, by `aggregation`, their weighted `mean`, or the share of those that are `passing`.
+    Of its members the score is, by `aggregation`, their weighted `mean`, or the share of those that are `passing`,
+    whatever they weigh.
     `pass_threshold` is what it must reach itself, where that is not the judge's threshold. `negate` turns the score and
     every answer round. `type` is a word for reports.
     """
@@ -80,7 +81,7 @@ class Grader(Gated):
             )
         if "aggregation" in self.model_fields_set and not self.graders:
             raise fault_at("`aggregation` says how `graders` make one score", "aggregation", hint="remove it")
-        _check_members(self.graders, self.name)
+        _check_members(self.graders, self.name, weighed=self.aggregation == "mean")
         return self
 
     @property
@@ -94,13 +95,13 @@ class Grader(Gated):
         return super().floor(self.pass_threshold or threshold)
 
 
-def _check_members(graders: tuple[Grader, ...], name: str) -> None:
-    """Raises a fault unless graders that stand side by side have names of their own, and one of them a weight."""
+def _check_members(graders: tuple[Grader, ...], name: str, *, weighed: bool = True) -> None:
+    """Raises a fault unless graders side by side have names of their own and, where `weighed`, one of them a weight."""
     names = [grader.name for grader in graders]
     for index, own in enumerate(names):
         if own in names[:index]:
             raise fault_at(f"another grader of {name} has the name {own}", "graders", index, "name")
-    if graders and not sum(grader.weight for grader in graders):
+    if weighed and graders and not sum(grader.weight for grader in graders):
         raise fault_at("the weights sum to 0, so nothing could change the score", "graders", hint="weigh one")
 
 

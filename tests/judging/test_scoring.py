@@ -73,6 +73,8 @@ ROWS: list[tuple[str, list[dict[str, Any]], float]] = [
     ("required at its own minimum", [{"rules": [HELLO, BYE], "required": True, "min_score": 0.5}], 0.5),
     ("members by weight", [{"graders": [one(HELLO, 3), one(BYE)]}], 0.75),
     ("members that pass", [{"graders": [one(HELLO), one(BYE), one(HELLO)], "aggregation": "passing"}], 2 / 3),
+    ("counted, not weighed", [{"graders": [one(HELLO, 9), one(BYE)], "aggregation": "passing"}], 0.5),
+    ("counted without weight", [{"graders": [one(HELLO, 0), one(HELLO, 0)], "aggregation": "passing"}], 1.0),
     ("a member below its own threshold", [{"graders": [half(), one(HELLO)], "aggregation": "passing"}], 0.5),
     ("a member at its own", [{"graders": [half(pass_threshold=0.5), one(HELLO)], "aggregation": "passing"}], 1.0),
     ("a required member", [{"graders": [one(HELLO, 9), {**one(BYE), "required": True}]}, {"rules": [HELLO]}], 0.5),
