@@ -67,7 +67,8 @@ def _read(done: ProgramRecord | None, threshold: float) -> _Said:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
-        if text.startswith(("{", "[")):
+        # A list is no answer either, but words may begin like one: `[ok] five pages`.
+        if text.startswith("{") or (done.cut and text.startswith("[")):
             return _broken("the program printed JSON that is not whole, or more than is kept")
         return _plain(done, text, trouble)
     if not isinstance(data, dict):

@@ -6,29 +6,31 @@ be a failure; then what could not be checked; then a conversation that was meant
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal
 
-from skillup.results import Check, Ending, Failure, Status
+from skillup.results import Check, CheckRole, Ending, Failure, Status
 
 _SKIP_CODES = {"gate_skipped": "gate", "capture_skipped": "capture"}
 
 _ASK_AGAIN = "`skillup judge RUN --ask missing` asks the judge again; no agent is started"
-
-_RUN_AGAIN = "`scripts` in record.json has all that it printed; a script runs once, at the end of its trial"
 
 _HINTS = {
     "judge": "evidence is missing from the run directory: is it whole?",
     "unobservable": "check the answer or the workspace instead, or choose an engine that shows it",
 }
 
-_HINTS_BY_ROLE = {
-    "criterion": _ASK_AGAIN,
-    "score": f"{_ASK_AGAIN}; what a program printed is in `programs` of record.json, it runs once",
-    "evaluator": "`skillup judge RUN --ask missing` runs the evaluator again; no agent is started",
-    "script": _RUN_AGAIN,
-}
+_HINTS_OF_JUDGES: Mapping[CheckRole, str] = MappingProxyType(
+    {
+        "criterion": _ASK_AGAIN,
+        "graded": "`programs` and `commands` in record.json have what was printed; each runs once, at the trial's end",
+        "evaluator": "`skillup judge RUN --ask missing` runs the evaluator again; no agent is started",
+        "script": "`scripts` in record.json has all that it printed; a script runs once, at the end of its trial",
+    }
+)
+"""What to do when a judge of that kind broke."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ def decide(ending: Ending, checks: Sequence[Check], failures: Sequence[Failure])
     return (
         _failed(ending, violated)
         or _cut(ending, unknown)
-        or _not_judged(ending, unknown)
+        or _not_judged(ending, unknown, checks)
         or _skipped(ending, unknown)
         or _partial(checks)
         or _held(checks)
@@ -109,27 +111,32 @@ def _cut(ending: Ending, unknown: Sequence[Check]) -> Decision | None:
     return Decision("FAIL", f"limit/{ending.limit}", f"{ending.reason}; so it is unknown whether {lost[0].text}")
 
 
-def _not_judged(ending: Ending, unknown: Sequence[Check]) -> Decision | None:
+def _not_judged(ending: Ending, unknown: Sequence[Check], checks: Sequence[Check]) -> Decision | None:
     """A required check that should have been made and could not be: never SKIP, never a pass."""
     skipping = ending.how in _SKIP_CODES
     owed = [check for check in unknown if not (skipping and check.cause == "skip_gate")]
     hidden = [check for check in owed if check.cause == "unobservable"]
     broken = [check for check in owed if check.cause not in ("unobservable", "not_asked")]
     if broken:
-        return _undecided("judge", broken)
+        return _undecided("judge", broken, _HINTS_OF_JUDGES.get(_broken_role(broken[0], checks), _HINTS["judge"]))
     return _undecided("unobservable", hidden) if hidden else None
 
 
-def _undecided(kind: Literal["judge", "unobservable"], checks: Sequence[Check]) -> Decision:
+def _broken_role(broken: Check, checks: Sequence[Check]) -> CheckRole:
+    """The role of what could not judge: of a score, that of the first check that leaves it open for the same cause."""
+    members = ("criterion", "graded") if broken.role == "score" else ()
+    open_ = (check for check in checks if check.role in members and check.state == "unknown")
+    return next((check.role for check in open_ if check.cause == broken.cause), broken.role)
+
+
+def _undecided(kind: Literal["judge", "unobservable"], checks: Sequence[Check], hint: str = "") -> Decision:
     message, turn = _first("could not be judged", checks, len(checks)), checks[0].turn
     failure = Failure(
         kind=kind,
         phase="judging",
         message=message,
         turn=turn if isinstance(turn, int) else None,
-        hint={"criterion": _ASK_AGAIN, "score": _ASK_AGAIN, "evaluator": _ASK_AGAIN, "script": _RUN_AGAIN}.get(
-            checks[0].role, _HINTS[kind]
-        ),
+        hint=hint or _HINTS[kind],
     )
     return Decision("ERROR", kind, message, failure)
 

@@ -37,6 +37,9 @@ def verdict(tmp_path: Path, *, story: Story | None = None, negate: bool = False,
         ({"output": f'{{"score": 0.9, "assertions": {ASSERTIONS}}}', "errors": "a warning"}, 0.9),
         ({"output": "five pages"}, 1.0),
         ({"output": ""}, 1.0),
+        ({"output": "[ok] five pages"}, 1.0),
+        ({"output": "so many pages", "cut": True}, 1.0),
+        ({"output": "[1/2] one page is missing", "exit_code": 1}, 0.0),
         ({"output": "two pages", "exit_code": 1}, 0.0),
     ],
 )
@@ -61,6 +64,8 @@ def test_a_score(tmp_path: Path, did: dict[str, Any], score: float) -> None:
             "check.py has changed since the case was loaded",
         ),
         ({"output": '{"score": 1'}, "the program printed JSON that is not whole, or more than is kept"),
+        ({"output": '[{"text": "a"', "cut": True}, "the program printed JSON that is not whole, or more than is kept"),
+        ({"output": '["a"]'}, 'the program printed ["a"], and no object with a score'),
         ({"output": '{"score": 1.5}'}, "the program's score is 1.5, and no number from 0 to 1"),
         ({"output": '{"score": "1"}'}, 'the program\'s score is "1", and no number from 0 to 1'),
         ({"output": '{"score": true}'}, "the program's score is true, and no number from 0 to 1"),
@@ -76,6 +81,8 @@ def test_what_is_no_answer_is_an_error_and_never_0(tmp_path: Path, did: dict[str
     found = verdict(tmp_path, **did)
     assert (found.status, found.code, found.scores[0].score) == ("ERROR", "judge", None)
     assert why in found.reason
+    assert found.error is not None
+    assert "`programs` and `commands` in record.json have what was printed" in found.error.hint
 
 
 def test_its_assertions_are_those_of_the_part(tmp_path: Path) -> None:

@@ -147,6 +147,29 @@ def test_an_error_of_judging_says_what_to_do_and_which_turn_it_is_about(check: C
         assert error.hint
 
 
+@pytest.mark.parametrize(
+    ("open_", "hint", "never"),
+    [
+        ("criterion", "--ask missing` asks the judge again", "record.json"),
+        ("graded", "`programs` and `commands` in record.json", "--ask missing"),
+    ],
+)
+def test_what_to_do_about_a_score_depends_on_what_leaves_it_open(open_: CheckRole, hint: str, never: str) -> None:
+    undetermined = check("criterion", "unknown", "undetermined", name="other")
+    checks = (undetermined, check(open_, "unknown", "judging"), check("score", "unknown", "judging"))
+    counted = tuple(one.model_copy(update={"required": one.role == "score"}) for one in checks)
+    error = decide(COMPLETED, counted, ()).error
+    assert error is not None
+    assert hint in error.hint
+    assert never not in error.hint
+
+
+def test_a_score_that_the_engine_cannot_show_is_not_asked_for_again() -> None:
+    error = decide(COMPLETED, (check("score", "unknown", "unobservable"),), ()).error
+    assert error is not None
+    assert "choose an engine that shows it" in error.hint
+
+
 def test_what_had_certainly_gone_wrong_before_an_error_is_kept() -> None:
     """A matched failure rule and a forbidden thing that happened: a fault of ours takes neither away."""
     forbidden = check("expect", "not_met", forbidden=True, name="expect.must_not_contain[0]")
