@@ -273,12 +273,17 @@ class ScriptRecord(Executed):
 class ProgramRecord(Executed):
     """What the program of a grader printed: `output` on stdout, `errors` on stderr.
 
-    `files` are those of the suite, with their hashes; `grader` is its part's name and its own.
+    `files` are those of the suite, with their hashes; `grader` is its part's name and its own. `cwd`, `config`,
+    `criteria` and `expected_output` are what the grader said: its answer holds for these alone.
     """
 
     grader: str
     command: tuple[str, ...]
     files: dict[str, str]
+    cwd: str | None = None
+    config: dict[str, Any] = {}
+    criteria: str = ""
+    expected_output: str = ""
     errors: str = ""
 
 

@@ -55,6 +55,10 @@ def run_programs(
                 grader=name,
                 command=program.command,
                 files={file.path: file.sha256 for file in program.files},
+                cwd=program.cwd,
+                config=program.config,
+                criteria=program.criteria,
+                expected_output=program.expected_output,
                 timeout_seconds=program.seconds,
             )
             records.append(_run(record, command, task, services, workspace))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from skillup.judging.evidence import Evidence
+from skillup.judging.json_rules import same
 from skillup.judging.outcome import Outcome, bounded
 from skillup.judging.script_checks import LAST_NO
 from skillup.results import Check, PartAssertion, ProgramRecord
@@ -48,13 +49,21 @@ def program_check(part: Part, leaf: Leaf, program: Program, threshold: float, ev
 
 
 def _record_of(part: Part, leaf: Leaf, program: Program, evidence: Evidence) -> ProgramRecord | None:
-    wanted = (f"{part.name}.{leaf.name}", program.command, {file.path: file.sha256 for file in program.files})
-    return next((one for one in evidence.record.programs if (one.grader, one.command, one.files) == wanted), None)
+    """What this very program said when it was told this."""
+    found = (one for one in evidence.record.programs if one.grader == f"{part.name}.{leaf.name}")
+    return next((one for one in found if _is_of(one, program)), None)
+
+
+def _is_of(one: ProgramRecord, program: Program) -> bool:
+    files = {file.path: file.sha256 for file in program.files}
+    wanted = (program.command, files, program.cwd, program.criteria, program.expected_output)
+    ran = (one.command, one.files, one.cwd, one.criteria, one.expected_output)
+    return ran == wanted and same(program.config, one.config)
 
 
 def _read(done: ProgramRecord | None, threshold: float) -> _Said:
     if done is None:
-        return _broken("the trial holds no result of this program: it was run with another")
+        return _broken("the trial holds no result of this program: it was run with another, or told something else")
     if done.problem:
         return _broken(done.problem)
     trouble = f": {done.errors.strip()}" if done.errors.strip() else ""

@@ -86,6 +86,7 @@ def test_it_is_told_what_happened_and_scores_it(project: Project) -> None:
     saved = TrialRecord.model_validate_json((done.folder() / "record.json").read_bytes())
     assert [one.grader for one in saved.programs] == ["turn-1.told", "turn-1.shell", "assertions.code-grader"]
     assert list(saved.programs[0].files) == ["check.py"]
+    assert (saved.programs[0].config, saved.programs[0].expected_output) == ({"least": 40}, "42")
     assert not (project.root / "__pycache__").exists()
     case = json.loads((done.folder() / "case.json").read_bytes())
     assert case["judge"]["criteria"][0]["text"] == "Is it kind, by The sums are right."

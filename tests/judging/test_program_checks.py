@@ -16,9 +16,18 @@ from tests.judging.story import Story
 COMMAND = ("python3", "check.py")
 ASSERTIONS = '[{"text": "a", "passed": true, "evidence": "seen"}, {"text": "b", "passed": false}]'
 
+ANOTHER = "the trial holds no result of this program: it was run with another, or told something else"
 
-def verdict(tmp_path: Path, *, story: Story | None = None, negate: bool = False, **did: Any) -> Verdict:
-    grader = {"name": "g", "program": {"command": list(COMMAND)}, "negate": negate}
+
+def verdict(
+    tmp_path: Path,
+    *,
+    story: Story | None = None,
+    negate: bool = False,
+    program: dict[str, Any] | None = None,
+    **did: Any,
+) -> Verdict:
+    grader = {"name": "g", "program": program or {"command": list(COMMAND)}, "negate": negate}
     scoring = {"parts": [{"name": "turn-1", "turn": 1, "graders": [grader]}]}
     judged = {"type": "rule_based", "scoring": scoring}
     evidence = (story or Story(tmp_path).turn("hello")).evidence()
@@ -74,7 +83,11 @@ def test_a_score(tmp_path: Path, did: dict[str, Any], score: float) -> None:
         ({"output": '{"assertions": [{"text": "a", "passed": 1}]}'}, "`passed` of the program's assertions is true or"),
         ({"output": '{"assertions": ["a"]}'}, "the program's `assertions` are no list of objects"),
         ({"output": "0.3"}, "the program printed 0.3, and no object with a score"),
-        ({"command": ("other",)}, "the trial holds no result of this program: it was run with another"),
+        ({"command": ("other",)}, ANOTHER),
+        ({"config": {"least": 40}}, ANOTHER),
+        ({"criteria": "be kind"}, ANOTHER),
+        ({"expected_output": "42"}, ANOTHER),
+        ({"cwd": "graders"}, ANOTHER),
     ],
 )
 def test_what_is_no_answer_is_an_error_and_never_0(tmp_path: Path, did: dict[str, Any], why: str) -> None:
@@ -83,6 +96,13 @@ def test_what_is_no_answer_is_an_error_and_never_0(tmp_path: Path, did: dict[str
     assert why in found.reason
     assert found.error is not None
     assert "`programs` and `commands` in record.json have what was printed" in found.error.hint
+
+
+def test_an_answer_holds_for_a_configuration_of_the_same_types_alone(tmp_path: Path) -> None:
+    program = {"command": list(COMMAND), "config": {"least": 1, "names": ["a"]}}
+    assert verdict(tmp_path, program=program, config={"least": 1, "names": ["a"]}).status == "PASS"
+    (tmp_path / "b").mkdir()
+    assert verdict(tmp_path / "b", program=program, config={"least": True, "names": ["a"]}).code == "judge"
 
 
 def test_its_assertions_are_those_of_the_part(tmp_path: Path) -> None:
