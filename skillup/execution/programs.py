@@ -125,7 +125,12 @@ def _given(case: Case, program: Program, turns: Sequence[TurnRecord], turn: int 
         "output": own[-1].response or "",
         "messages": [message for one in own for message in ([] if turn else [_user(one)]) + _replies(one)],
         "config": program.config,
-        "metadata": {"test_id": case.id, "turn": turn},
+        "metadata": {
+            "test_id": case.id,
+            "turn": turn,
+            "messages_left_out": sum(one.messages_left_out for one in turns),
+            "events_lost": sum(one.stream_corrupt.lost for one in turns if one.stream_corrupt),
+        },
         "trace_summary": {
             "event_count": sum(len(one.messages) for one in own),
             "tool_calls": dict(Counter(call.tool for one in own for call in calls_of(one))),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from skillup.environments.snapshot_log import SavedEntry, SavedSnapshots
@@ -43,14 +43,8 @@ class Evidence:
         """Unknown, when the agent may have said and done more in these turns than there is of it; `said` is that."""
         if not self.all_complete(turns):
             return Outcome("unknown", f"{said}; but the turn was cut", "incomplete")
-        for turn in turns:
-            if turn.stream_corrupt is not None and turn.stream_corrupt.lost:
-                lost = f"more may be lost in the damaged output of turn {turn.number}"
-                return Outcome("unknown", f"{said}; but {lost}", "unobservable")
-            if turn.messages_left_out:
-                left = f"{turn.messages_left_out:,} messages of turn {turn.number} are not kept"
-                return Outcome("unknown", f"{said}; but {left}", "unobservable")
-        return None
+        missing = next((why for turn in turns for why in not_seen(turn)), None)
+        return Outcome("unknown", f"{said}; but {missing}", "unobservable") if missing else None
 
     def tree(self, turn: int) -> Mapping[str, SavedEntry] | None:
         """What the workspace held after a turn (0: before the first), or None when no snapshot was taken."""
@@ -91,6 +85,14 @@ def took_place(turn: TurnRecord) -> bool:
     if turn.status == "error":
         return turn.changes is not None or bool(turn.messages)
     return turn.status != "skipped"
+
+
+def not_seen(turn: TurnRecord) -> Iterator[str]:
+    """What the agent may have said and done in a turn beyond what there is of it."""
+    if turn.stream_corrupt is not None and turn.stream_corrupt.lost:
+        yield f"more may be lost in the damaged output of turn {turn.number}"
+    if turn.messages_left_out:
+        yield f"{turn.messages_left_out:,} messages of turn {turn.number} are not kept"
 
 
 def calls_of(turn: TurnRecord) -> tuple[ToolCall, ...]:

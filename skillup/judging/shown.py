@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from skillup.judging.evidence import Evidence, took_place
+from skillup.judging.evidence import Evidence, not_seen, took_place
 from skillup.results import TurnRecord
 from skillup.spec.criteria import ContextLimits, Criterion, JudgeContext, Mode
 from skillup.transcript import Message
@@ -97,6 +97,7 @@ def shown(evidence: Evidence, context: JudgeContext, about: About, before: Itera
     if transcript != "omit":
         for turn in turns:
             pieces += _turn(turn, _bound(transcript))
+    notes += [why for turn in turns for why in not_seen(turn)]
     final = _final(turns)
     if final is not None and transcript == "omit" and context.mode("final_message") != "omit":
         text = cut(final.response or "", _bound(context.mode("final_message")))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from pathlib import Path
@@ -119,6 +120,37 @@ def test_what_damage_may_hide_is_never_taken_for_absent(project: Project) -> Non
     (turn,) = done.trial(agent="too-much").turn_results
     assert turn.messages_left_out > 0
     assert f"messages_left_out: {turn.messages_left_out:,} of this turn are not kept" in turn.notes
+
+
+TOLD = """
+    input: {prompt: hello}
+    judge:
+      type: rule_based
+      scoring:
+        parts:
+          - name: whole
+            graders: [{name: told, program: {command: [python3, told.py]}}]
+    script: [{say: nothing}]
+"""
+TELL = """
+import json, sys
+metadata = json.load(sys.stdin)["metadata"]
+said = {key: metadata[key] for key in ("messages_left_out", "events_lost")}
+print(json.dumps({"assertions": [{"text": json.dumps(said), "passed": True}]}))
+"""
+
+
+def test_a_program_that_scores_is_told_what_it_does_not_see(project: Project) -> None:
+    project.write("case.yaml", TOLD)
+    project.write("told.py", TELL)
+    names = ("no-call", "perhaps-a-call", "too-much")
+    agents = [argument for name in names for argument in ("--agent", fake_claude(project, name, LOST[name][0]))]
+    done = project.run("case.yaml", *agents, "--parallelism", "2")
+    told = {name: json.loads(done.trial(agent=name).grading.scores[0].assertions[0].text) for name in names}
+    assert told["no-call"] == {"messages_left_out": 0, "events_lost": 0}
+    assert told["perhaps-a-call"] == {"messages_left_out": 0, "events_lost": 1}
+    (turn,) = done.trial(agent="too-much").turn_results
+    assert told["too-much"] == {"messages_left_out": turn.messages_left_out, "events_lost": 0}
 
 
 HUGE = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from skillup.judging.earlier import earlier
 from skillup.judging.quotes import Quotable
 from skillup.judging.shown import About, Piece, Shown, fitted, shown
+from skillup.results import StreamDamage
 from skillup.spec.criteria import JudgeContext
 from skillup.spec.turn import Input
 from skillup.transcript import Message, ToolResult
@@ -125,6 +127,22 @@ def test_what_is_left_out_is_noted(tmp_path: Path) -> None:
     assert seen(told(tmp_path / "b"), "{limits: {workspace_diff_max_lines: 2}}").notes == (
         "the workspace diff is not whole",
     )
+
+
+def test_what_of_a_turn_is_not_there_is_told_of_each_turn_that_is_shown(tmp_path: Path) -> None:
+    evidence = told(tmp_path).evidence()
+    first, second = evidence.record.turns
+    first = first.model_copy(update={"messages_left_out": 1200})
+    second = second.model_copy(update={"stream_corrupt": StreamDamage(count=2, first_position=7, lost=1)})
+    evidence = replace(evidence, record=evidence.record.model_copy(update={"turns": (first, second)}))
+    left_out, lost = "1,200 messages of turn 1 are not kept", "more may be lost in the damaged output of turn 2"
+    assert shown(evidence, JudgeContext(), EVERYTHING).notes == (left_out, lost)
+    assert shown(evidence, JudgeContext(), About(turn=1)).notes == (left_out,)
+    assert shown(evidence, JudgeContext(), About(window=1)).notes == ("turns 1 to 1 are not shown", lost)
+    whole = StreamDamage(count=2, first_position=7, lost=0)
+    turns = (first.model_copy(update={"messages_left_out": 0}), second.model_copy(update={"stream_corrupt": whole}))
+    evidence = replace(evidence, record=evidence.record.model_copy(update={"turns": turns}))
+    assert shown(evidence, JudgeContext(), EVERYTHING).notes == ()
 
 
 def test_a_turn_is_shown_with_those_before_it_and_its_own_changes(tmp_path: Path) -> None:
