@@ -29,6 +29,7 @@ from skillup.execution.masked import masked
 from skillup.execution.processes import Processes
 from skillup.execution.revisions import Revision
 from skillup.execution.store import read_model, write_atomically, write_json
+from skillup.judging.asking import is_open
 from skillup.judging.evidence import Evidence
 from skillup.loading.checks import placed_judges
 from skillup.loading.spelling import closest
@@ -141,7 +142,7 @@ def _evaluated(folder: Path, case: Case, evidence: Evidence, step: CriteriaStep,
     if saved is not None and (saved.evaluator, saved.config) != (judge.evaluator, judge.config):
         saved = None
     wanted = how in ("all", "rest") or (how == "missing" and (saved is None or bool(saved.error)))
-    if step.services is None or not wanted or evidence.missing() is not None:
+    if step.services is None or not wanted or evidence.missing() is not None or not is_open(case, evidence, {}):
         return saved
     said, printed = _ask(evidence.snapshots.folder, judge, step.services)
     before.keep()

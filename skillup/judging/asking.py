@@ -73,7 +73,7 @@ def open_sets(
 ) -> tuple[tuple[About, tuple[Criterion, ...]], ...]:
     """The criteria that still have to be asked, by what they are about; none when FAIL or an error is certain."""
     judge = case.judge
-    if judge is None or not _is_open(case, evidence, said):
+    if judge is None or not is_open(case, evidence, said):
         return ()
     sets: dict[About, list[Criterion]] = {}
     for criterion in judge.criteria:
@@ -103,7 +103,7 @@ def ask(
     notes: list[str] = []
     judge = case.judge
     for about, criteria in open_sets(case, evidence, results):
-        if judge is None or not _is_open(case, evidence, results):
+        if judge is None or not is_open(case, evidence, results):
             break
         whole = shown(evidence, judge.context, about, earlier(case.input))
         folder = SavedFolder.of(evidence, about) if ref.engine else None
@@ -142,7 +142,7 @@ def ask(
     return Asked(criteria_said, tuple(calls))
 
 
-def _is_open(case: Case, evidence: Evidence, said: Mapping[str, CriterionResult]) -> bool:
+def is_open(case: Case, evidence: Evidence, said: Mapping[str, CriterionResult]) -> bool:
     """Whether an answer could still matter: the trial is no ERROR already, and FAIL is not certain.
 
     Where parts of the conversation are scored, each score is wanted for itself, so only a requirement outside of them

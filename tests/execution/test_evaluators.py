@@ -167,6 +167,18 @@ def test_it_runs_once_and_again_on_demand(project: Project) -> None:
     assert calls.read_text() == "xx", "the score is known, and another threshold is held against it"
 
 
+def test_it_is_not_run_where_fail_is_certain_without_it(project: Project) -> None:
+    done = run(project, "good", ", success: [{output_contains: {all: [never said]}}]")
+    grading = done.trial().grading
+    assert (grading.status, grading.code, grading.score) == ("FAIL", "success", None)
+    assert [one.evidence for one in grading.assertion_results if one.role == "evaluator"] == [
+        "the evaluator was not run"
+    ]
+    there = {"PYTHONPATH": str(project.root / "lib")}
+    assert project.call("judge", done.directory, "--ask", "all", env=there).code == 1
+    assert not (project.root / "lib" / "mine.py.calls").exists()
+
+
 def test_one_of_several_that_declines_is_out_of_the_mean(project: Project) -> None:
     project.write("lib/mine.py", MINE)
     judges = ", ".join(f"{{id: {name}, type: evaluator, evaluator: 'mine:{name}'}}" for name in ("good", "declines"))
