@@ -14,9 +14,12 @@ from skillup.environments.process import Command, ExecutableNotFoundError, Nurse
 from skillup.errors import TrialError
 from skillup.execution.agents import model_address, provider_of, settings_of
 from skillup.execution.single_shot import needs_turns
+from skillup.loading.masks import masked_checks
+from skillup.masking import Masker
 from skillup.results import Failure
 from skillup.spec.agent import Agent, Fallback
 from skillup.spec.case import Case
+from skillup.spec.problems import key_text
 from skillup.spec.suite import Environment, Suite
 
 VERSION_SECONDS = 20.0
@@ -172,3 +175,12 @@ def case_obstacle(case: Case, agent: Agent, engine: Engine, fallback: Fallback |
             message = f"{engine.name} cannot show calls of {tools}, which a rule of {case.id} requires"
             return _obstacle("unobservable", message, "check the answer or the workspace instead")
     return None
+
+
+def mask_obstacle(case: Case, secrets: Sequence[str]) -> Failure | None:
+    """Whether a check looks for a credential of its own trial: masked, it would match any other one, too."""
+    places = masked_checks(case, Masker(secrets))
+    if not places:
+        return None
+    message = f"{key_text(places[0])} of {case.id} holds a credential of this trial, which is masked in what is judged"
+    return _obstacle("setup", message, "write [masked], which stands for every secret, or check something else")

@@ -19,12 +19,14 @@ from skillup.execution.obstacles import (
     credential_obstacle,
     engine_version,
     environment_obstacle,
+    mask_obstacle,
     network_obstacle,
     permission_obstacle,
     resumes,
     skill_obstacle,
 )
 from skillup.execution.requirements import path_of, unmet
+from skillup.execution.setup import secrets_of
 from skillup.execution.task import Keep, TrialTask
 from skillup.execution.vacuity import vacuity_warnings
 from skillup.loading.paths import shown
@@ -107,7 +109,8 @@ def make_plan(suites: Sequence[Suite], choices: Choices, host: Mapping[str, str]
             found.setdefault(agent.name, agent)
             trials = _trials(suite, agent, probes, base, choices)
             tasks += [
-                replace(task, judges=judges.get(task.case.id, {}), inputs=inputs.cases[task.case.id]) for task in trials
+                _telling(replace(task, judges=judges.get(task.case.id, {}), inputs=inputs.cases[task.case.id]), host)
+                for task in trials
             ]
     versions: dict[str, str | None] = dict.fromkeys(found)
     versions |= {task.agent.name: task.engine_version for task in tasks if not task.unmet}
@@ -208,6 +211,13 @@ def _trials(suite: Suite, agent: Agent, probes: _Probes, base: Path, choices: Ch
         for number in range(1, choices.times(case) + 1):
             after = _awaited(suite, case, agent, number, choices)
             yield replace(task, trial=number, folder=_folder(case, agent, number), after=after)
+
+
+def _telling(task: TrialTask, host: Mapping[str, str]) -> TrialTask:
+    """The trial, with an obstacle where a check of it could not tell its credential from any other."""
+    if task.obstacle or task.unmet:
+        return task
+    return replace(task, obstacle=mask_obstacle(task.case, secrets_of(task, host)))
 
 
 def _folder(case: Case, agent: Agent, trial: int) -> Path:

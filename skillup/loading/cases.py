@@ -18,6 +18,7 @@ from skillup.loading.document import Document, KeyPath
 from skillup.loading.faults import faults_from_validation
 from skillup.loading.formats import is_agentv, is_dataset, is_eval_set
 from skillup.loading.jsonfile import read_document
+from skillup.loading.masks import judge_mask_faults, mask_faults
 from skillup.loading.paths import Ground, shown
 from skillup.loading.references import References
 from skillup.loading.repositories import git_faults
@@ -201,6 +202,8 @@ class CaseLoader:
         judged_by = self._judging(document)
         case_id = "" if judged_by is document else case.id
         self.faults += judge_faults(case, judged_by, case_id=case_id)
+        masked = (*mask_faults(case, document), *judge_mask_faults(case, judged_by))
+        self.faults += (fault for fault in masked if fault not in self.faults)  # a suite's judge is that of many cases
         for at, judge in placed_judges(case):
             if judge.evaluator is not None:
                 self.evaluators.append((judge.evaluator, judged_by.fault((*at, "evaluator"), "")))

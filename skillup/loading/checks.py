@@ -95,7 +95,7 @@ def placed_judges(case: Case) -> Iterator[tuple[KeyPath, Judge]]:
         yield ("judges", index), member
 
 
-def _placed_rules(case: Case) -> Iterator[tuple[KeyPath, Rule]]:
+def placed_rules(case: Case) -> Iterator[tuple[KeyPath, Rule]]:
     """The rules of all judges, each with its place in the file that holds them."""
     for at, judge in placed_judges(case):
         for key, items in (("success", judge.success), ("failure", judge.failure)):
@@ -115,7 +115,7 @@ def judge_faults(case: Case, document: Document, *, case_id: str = "") -> Iterat
         for at, judge in placed_judges(case)
         for index, criterion in enumerate(judge.criteria)
     ]
-    named += [((*place, "turn"), rule.turn) for place, rule in _placed_rules(case)]
+    named += [((*place, "turn"), rule.turn) for place, rule in placed_rules(case)]
     for at, judge in placed_judges(case):
         for index, part in enumerate(judge.scoring.parts if judge.scoring else ()):
             named.append(((*at, "scoring", "parts", index, "turn"), part.turn))
@@ -129,7 +129,7 @@ def judge_faults(case: Case, document: Document, *, case_id: str = "") -> Iterat
 
 def skill_faults(case: Case, installed: Collection[str], document: Document, *, case_id: str = "") -> Iterator[Fault]:
     """Rules on skills that the suite does not install; `case_id` when the judge is the suite's."""
-    for place, rule in _placed_rules(case):
+    for place, rule in placed_rules(case):
         if isinstance(rule, SkillUsed) and rule.name not in installed:
             meant = closest(rule.name, installed)
             known = ", ".join(sorted(installed))
@@ -225,7 +225,7 @@ def _checked_texts(case: Case) -> Iterator[tuple[KeyPath, str]]:
             yield ("input", "turns", index, "post_condition"), text
     for key, rule in case.expect.rules():
         yield from ((("expect", key.partition("[")[0]), text) for text in _texts_of(rule))
-    for place, rule in _placed_rules(case):
+    for place, rule in placed_rules(case):
         yield from ((place, text) for text in _texts_of(rule))
     for at, judge in placed_judges(case):
         for index, criterion in enumerate(judge.criteria):

@@ -13,6 +13,7 @@ from skillup.loading.attachments import with_attachments
 from skillup.loading.checks import judge_faults, skill_faults
 from skillup.loading.document import Document
 from skillup.loading.faults import faults_from_validation
+from skillup.loading.masks import judge_mask_faults
 from skillup.loading.paths import Ground, shown
 from skillup.loading.references import References
 from skillup.loading.yamlfile import read_yaml
@@ -69,6 +70,7 @@ class OtherJudge:
         faults += found
         whole = with_attachments(whole, self._ground, document, faults)
         faults += judge_faults(whole, document, case_id=case.id)
+        faults += judge_mask_faults(whole, document)
         faults += skill_faults(whole, skills, document, case_id=case.id)
         if only is not None and whole.judge is None:
             message = f"one judge is to be replaced: {only}"

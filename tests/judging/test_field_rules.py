@@ -86,6 +86,16 @@ def test_a_masked_value_may_be_right(tmp_path: Path) -> None:
     assert (found.state, found.cause) == ("unknown", "unobservable")
 
 
+def test_a_masked_value_is_not_known_to_be_right(tmp_path: Path) -> None:
+    """What was expected is masked as well where it is a secret: any two look the same."""
+    written = rule('json_fields: [{path: "$.ids[*]", equals: "[masked]"}]')
+    story = Story(tmp_path / "a", mask="hidden-secret").turn('{"ids": ["hidden-secret"]}')
+    found = evaluate(written, story.evidence())
+    assert (found.state, found.cause) == ("unknown", "unobservable")
+    story = Story(tmp_path / "b", mask="hidden-secret").turn('{"ids": ["hidden-secret", "plain"]}')
+    assert evaluate(rule('json_fields: [{path: "$.ids[*]", equals: plain}]'), story.evidence()).state == "met"
+
+
 def test_a_file_can_be_read(tmp_path: Path) -> None:
     story = Story(tmp_path, wanted=["r.json"]).turn("done", files={"r.json": '{"n": 1}'})
     written = "json_fields: {source: {file: r.json}, fields: [{path: $.n, equals: 1}]}"
