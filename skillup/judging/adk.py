@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeVar
 from skillup.judging.calls import Made, made_in, same_tool, unseen_calls
 from skillup.judging.evaluators import Evaluation, TurnEvaluation
 from skillup.judging.evidence import Evidence
+from skillup.judging.json_rules import same
 from skillup.judging.stemming import stem
 from skillup.results import TurnRecord
 from skillup.spec.case import Case
@@ -33,7 +34,7 @@ _SHORTEST_STEMMED = 4
 
 
 class UnseenCallsError(Exception):
-    """The engine does not show all calls, so nobody knows which were made."""
+    """Not all calls can be seen, so nobody knows which were made."""
 
 
 def tool_trajectory_avg_score(
@@ -47,9 +48,10 @@ def tool_trajectory_avg_score(
     """The share of turns whose tool calls are the expected ones; `expected` has the `name` and `args` of each, by turn.
 
     Raises:
-        UnseenCallsError: the engine does not show the calls of some tool.
+        UnseenCallsError: the engine does not show the calls of some tool, or calls of a whole turn may be lost.
     """
-    unseen = unseen_calls(trial)
+    whole = [turn for turn in trial.turns if trial.complete(turn)]
+    unseen = unseen_calls(trial) or trial.more_unseen(whole, "not every call is known")
     if unseen is not None:
         raise UnseenCallsError(unseen.evidence)
 
@@ -99,14 +101,14 @@ def _matches(
 ) -> bool:
     """Whether the calls are the expected ones: these alone, or these among others in order or in any."""
 
-    def same(wanted: Mapping[str, Any], one: Made) -> bool:
-        return same_tool(wanted["name"], one.call) and (ignore_args or one.call.arguments == wanted.get("args", {}))
+    def meant(wanted: Mapping[str, Any], one: Made) -> bool:
+        return same_tool(wanted["name"], one.call) and (ignore_args or same(wanted.get("args", {}), one.call.arguments))
 
     if match_type == "exact":
-        return len(expected) == len(made) and all(map(same, expected, made))
+        return len(expected) == len(made) and all(map(meant, expected, made))
     left = list(made)
     for wanted in expected:
-        place = next((place for place, one in enumerate(left) if same(wanted, one)), None)
+        place = next((place for place, one in enumerate(left) if meant(wanted, one)), None)
         if place is None:
             return False
         left = left[place + 1 :] if match_type == "in_order" else [*left[:place], *left[place + 1 :]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from skillup.judging.adk import UnseenCallsError, response_match_score, rouge_1, tool_trajectory_avg_score
 from skillup.judging.stemming import stem
+from skillup.results import StreamDamage
 from skillup.spec.case import Case
 from tests.judging.story import Story, call
 
@@ -96,3 +98,22 @@ def test_a_turn_that_was_cut_scores_0_and_one_that_did_not_take_place_counts(tmp
 def test_calls_that_an_engine_does_not_show_are_no_calls_that_were_not_made(tmp_path: Path) -> None:
     with pytest.raises(UnseenCallsError, match="cannot show calls of read"):
         tool_trajectory_avg_score(Story(tmp_path).turn().hiding("read").evidence(), CASE, expected=[[]])
+
+
+def test_calls_that_may_be_lost_are_no_calls_that_were_not_made(tmp_path: Path) -> None:
+    evidence = Story(tmp_path).turn(calls=[call("list_devices")]).evidence()
+    (turn,) = evidence.turns
+    for update, why in (
+        ({"messages_left_out": 3}, "3 messages of turn 1 are not kept"),
+        ({"stream_corrupt": StreamDamage(count=1, first_position=0, lost=1)}, "damaged output of turn 1"),
+    ):
+        record = evidence.record.model_copy(update={"turns": (turn.model_copy(update=update),)})
+        with pytest.raises(UnseenCallsError, match=f"not every call is known; but .*{why}"):
+            tool_trajectory_avg_score(replace(evidence, record=record), CASE, expected=[[LIST]], match_type="in_order")
+
+
+@pytest.mark.parametrize(("value", "score"), [(1, 1.0), (1.0, 1.0), (True, 0.0), ("1", 0.0)])
+def test_arguments_are_equal_with_their_types(tmp_path: Path, value: object, score: float) -> None:
+    story = Story(tmp_path).turn(calls=[call("set_device", on=value)])
+    expected = [[{"name": "set_device", "args": {"on": 1}}]]
+    assert tool_trajectory_avg_score(story.evidence(), CASE, expected=expected).score == score
