@@ -60,7 +60,7 @@ _CASE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z")
 _RESERVED_IDS = frozenset(
     {
         *("run.json", "journal.jsonl", "result.json", "results.jsonl", "results-flat.jsonl", "events.jsonl"),
-        *("benchmark.json", "benchmark.md", "report.html", "report.xml"),
+        *("benchmark.json", "benchmark.md", "report.html", "report.xml", "agentv.jsonl"),
     }
 )
 """What a run directory holds beside the folders of its cases."""

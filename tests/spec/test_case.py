@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from skillup.spec.case import Case
+from skillup.environments.locks import HOLDER_NAME, LOCK_NAME
+from skillup.reports.formats import REPORTS
+from skillup.spec.case import Case, can_be_an_id
 from skillup.spec.judge import Expect
 from skillup.spec.rule_items import RuleItem
 from skillup.spec.rules import OutputContains, OutputMatches, ToolCalled, ToolNotCalled, WorkspaceChanged
@@ -310,3 +312,10 @@ def test_a_case_that_was_saved_is_read_back_the_same() -> None:
     )
     saved = written.model_dump(mode="json", by_alias=True, exclude_unset=True)
     assert Case.model_validate(saved) == written
+
+
+def test_no_id_is_a_file_that_a_run_directory_holds() -> None:
+    ours = {LOCK_NAME, HOLDER_NAME, "run.json", "journal.jsonl", "result.json"}
+    names = ours | {report.file for report in REPORTS.values()}
+    assert {name for name in names if can_be_an_id(name)} == set()
+    assert can_be_an_id("report")
