@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Literal
 
+from skillup.judging.totals import is_fallback
 from skillup.results import PartScore, RunResult, Status, TrialResult, Variant
 from skillup.transcript import Value
 
@@ -25,7 +26,7 @@ class OutputMessage(Value):
 
 
 class TrialsTogether(Value):
-    """What several trials of a case by one agent come to, over the `valid` ones; None where that is not known.
+    """What several trials of a case by one agent in one way come to over the `valid` ones; None: not known.
 
     `pass_at_k`: one of them passed. `pass_all`: each did, and none was left out.
     """
@@ -58,17 +59,21 @@ class EvaluationResult(Value):
 
 def evaluations(run: RunResult) -> bytes:
     """A line for every trial whose conversation was scored; of a case with several each line says what all come to."""
-    scored = [trial for trial in run.case_results if trial.grading.scores]
-    groups: dict[tuple[str, str], list[TrialResult]] = {}
-    for trial in scored:
-        groups.setdefault((trial.case_id, trial.agent.name), []).append(trial)
-    rows = [(trial, groups[trial.case_id, trial.agent.name]) for trial in scored]
+    groups: dict[tuple[str, str, Variant, bool], list[TrialResult]] = {}
+    for trial in run.case_results:  # one without scores has no row, but it counts in those of its group
+        groups.setdefault(_group(trial), []).append(trial)
+    rows = [(trial, groups[_group(trial)]) for trial in run.case_results if trial.grading.scores]
     lines = [evaluation(trial, group if len(group) > 1 else ()).model_dump_json() for trial, group in rows]
     return "".join(f"{line}\n" for line in lines).encode()
 
 
+def _group(trial: TrialResult) -> tuple[str, str, Variant, bool]:
+    """What the trials that are counted together have in common: they measure the same."""
+    return trial.case_id, trial.agent.name, trial.configuration, is_fallback(trial)
+
+
 def evaluation(trial: TrialResult, group: Sequence[TrialResult] = ()) -> EvaluationResult:
-    """One trial in that shape; `group` are all trials of its case by its agent, where there are several."""
+    """One trial in that shape; `group` are all trials of its case that measure the same, where there are several."""
     grading = trial.grading
     return EvaluationResult(
         test_id=trial.case_id,
