@@ -50,7 +50,8 @@ def eval_cases_of(document: Document, path: Path, ground: Ground) -> list[tuple[
         hint = "AgentEvaluator.migrate_eval_data_to_new_schema of ADK writes it anew"
         raise InputError([document.fault((0, "query"), "this is ADK's older form of an eval set", hint=hint)])
     faults: list[Fault] = []
-    criteria = _criteria(path.with_name(CONFIG), ground, faults)
+    found = _criteria(path.with_name(CONFIG), ground, faults)
+    criteria = found or DEFAULT.criteria
     try:
         written = EvalSet.model_validate(document.data)
     except ValidationError as error:
@@ -59,7 +60,8 @@ def eval_cases_of(document: Document, path: Path, ground: Ground) -> list[tuple[
     cases: list[tuple[Case, Document]] = []
     for index, one in enumerate(written.eval_cases):
         at: KeyPath = ("eval_cases", index)
-        wrong = [document.fault(place, message, hint=hint) for place, message, hint in _unjudged(one, criteria, at)]
+        missing = _unjudged(one, found, at) if found else ()  # nobody knows what a faulty file asks for
+        wrong = [document.fault(place, message, hint=hint) for place, message, hint in missing]
         faults += wrong
         if wrong:
             continue
@@ -79,23 +81,23 @@ def eval_cases_of(document: Document, path: Path, ground: Ground) -> list[tuple[
     return cases
 
 
-def _criteria(path: Path, ground: Ground, faults: list[Fault]) -> Criteria:
-    """The metrics of the file beside the eval set, else ADK's defaults; faults are added."""
+def _criteria(path: Path, ground: Ground, faults: list[Fault]) -> Criteria | None:
+    """The metrics of the file beside the eval set, else ADK's defaults; None where it has faults, which are added."""
     if not path.is_file():
         return DEFAULT.criteria
     if not ground.holds(path):
         faults.append(Fault(shown(path), 0, 0, "", "the link leaves the suite's folder", "copy the file"))
-        return DEFAULT.criteria
+        return None
     try:
         document = read_json(path, shown(path))
     except InputError as error:
         faults += error.faults
-        return DEFAULT.criteria
+        return None
     try:
         return EvalConfig.model_validate(document.data).criteria
     except ValidationError as error:
         faults += faults_from_validation(error, document, EvalConfig)
-        return DEFAULT.criteria
+        return None
 
 
 def _unjudged(case: EvalCase, criteria: Criteria, at: KeyPath) -> Iterator[tuple[KeyPath, str, str]]:

@@ -209,6 +209,11 @@ def test_a_metric_that_cannot_be_measured_is_refused_by_name(
     assert "test_config.json" in told
 
 
+def test_a_faulty_file_of_criteria_asks_nothing_of_the_cases(tmp_path: Path) -> None:
+    (line,) = refused(tmp_path, eval_set(turn(answer=None)), {"tool_trajectory_avg_scor": 1}).splitlines()
+    assert line.startswith("test_config.json:3:3: criteria.tool_trajectory_avg_scor: unknown key")
+
+
 def test_the_older_form_says_how_it_is_written_anew(tmp_path: Path) -> None:
     told = refused(tmp_path, [{"query": "Hi", "expected_tool_use": [], "reference": "Hello"}])
     assert "home.evalset.json:3:12: [0].query: this is ADK's older form of an eval set" in told
