@@ -77,6 +77,7 @@ class _Test:
             message = "the test judges nothing, so it could only pass"
             hint = "add `assertions` to a turn or to the test, or `criteria`"
             self._faults.append(self._document.fault(self._at, message, hint=hint))
+        scoring = self._scoring() if len(self._faults) == before else None
         begun, wrong = opening(self._file, test, self._at, self._filled)
         self._faults += [self._document.fault(place, message, hint=hint) for place, message, hint in wrong]
         if len(self._faults) > before:
@@ -96,7 +97,7 @@ class _Test:
             tags=test.tags,
             vars=test.vars,
             input=Input(system=begun.system, messages=begun.history, turns=tuple(turns)),
-            judge=self._judge(),
+            judge=self._judge(scoring),
             script=test.script,
             trials=self._trials(),
             **self._waits(),
@@ -115,7 +116,19 @@ class _Test:
         how = {"on_dependency_failure": test.on_dependency_failure} if test.on_dependency_failure else {}
         return {"depends_on": test.depends_on, **how} if test.depends_on else {}
 
-    def _judge(self) -> Judge:
+    def _scoring(self) -> Scoring | None:
+        """How the parts make one score; None when they cannot, which is added to the faults."""
+        test = self._test
+        try:
+            return Scoring(parts=tuple(self._parts), aggregation=test.aggregation, on_turn_failure=test.on_turn_failure)
+        except ValidationError as error:
+            context = error.errors(include_url=False)[0]["ctx"]
+            places = Translated({}, self._document.marks, self._document.display, self._places)
+            at = ("judge", "scoring", *context["at"])
+            self._faults.append(places.fault(at, context["problem"], hint=context["hint"]))
+            return None
+
+    def _judge(self, scoring: Scoring | None) -> Judge:
         asks: dict[str, Any] = {}
         if self._criteria:
             asks = {
@@ -126,13 +139,7 @@ class _Test:
         return Judge(
             type="agent_judge" if self._criteria else "rule_based",
             pass_threshold=threshold,
-            scoring=Scoring(
-                parts=tuple(self._parts),
-                aggregation=self._test.aggregation,
-                on_turn_failure=self._test.on_turn_failure,
-            )
-            if any(part.graders for part in self._parts)
-            else None,
+            scoring=scoring,
             **asks,
         )
 
@@ -196,6 +203,7 @@ class _Test:
             return ("assertions", place) if index < from_file else (*at, place)
 
         number = len(self._parts)
+        self._places["judge", "scoring", "parts", number] = at[:-1]
         for index, place in enumerate(made.places):
             key: KeyPath = ("judge", "scoring", "parts", number, "graders", index)
             self._places[key] = source(index, place, inherited[0])

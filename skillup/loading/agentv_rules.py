@@ -69,6 +69,7 @@ def _trajectory(written: ToolTrajectory) -> Iterator[dict[str, Any]]:
         yield {"tool_called": {"name": tool, "count": {"min": count}}}
     if not written.expected:
         return
+    _check_names(written)
     steps = [_step(call, call.args_match or written.args_match, index) for index, call in enumerate(written.expected)]
     if written.mode == "subset":
         names = dict.fromkeys(step["name"] for step in steps if "args" not in step)
@@ -92,11 +93,35 @@ def _step(call: ExpectedCall, how: ArgsMatch, index: int) -> dict[str, Any]:
     return {"name": call.tool, "args": args, **({"args_match": match} if match else {})}
 
 
+def _check_names(written: ToolTrajectory) -> None:
+    """Refuses an argument in a list of `args_match` that no call has for which the list stands."""
+    lists: list[tuple[ArgsMatch | None, Sequence[ExpectedCall], tuple[str | int, ...]]] = [
+        (written.args_match, [call for call in written.expected if not call.args_match], ())
+    ]
+    lists += [(call.args_match, [call], ("expected", index)) for index, call in enumerate(written.expected)]
+    for names, calls, at in lists:
+        known = dict.fromkeys(path for call in calls if call.args != "any" for path in _paths(call.args))
+        for index, name in enumerate(names if calls and isinstance(names, tuple) else ()):
+            if name not in known:
+                meant = closest(name, known)
+                hint = f"did you mean {quoted(meant)}?" if meant else f"known here: {', '.join(known) or 'none'}"
+                message = f"no expected call has the argument {quoted(name)}, so nothing could be compared"
+                raise UntranslatableError(message, hint, *at, "args_match", index)
+
+
+def _paths(args: dict[str, Any]) -> Iterator[str]:
+    """The names of arguments, and the dotted paths of those inside them."""
+    for name, value in args.items():
+        yield name
+        if isinstance(value, dict):
+            yield from (f"{name}.{inner}" for inner in _paths(value))
+
+
 def _chosen(args: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
     """Those arguments that are named, by dotted paths; what is not expected is not compared."""
     chosen: dict[str, Any] = {}
     for name in names:
-        *above, last = name.split(".")
+        *above, last = [name] if name in args else name.split(".")
         source: Any = args
         for key in above:
             source = source.get(key) if isinstance(source, dict) else None

@@ -164,6 +164,12 @@ class Scoring(Spec):
             )
         seen: set[str] = set()
         for index, part in enumerate(self.parts):
+            if not part.graders and self.aggregation == "max" and not self._can_be_stopped(part):
+                raise fault_at(
+                    f"{part.name} has no grader, so it scores 1, and `aggregation: max` could only pass",
+                    *("parts", index),
+                    hint="let something judge it, or use `mean` or `min`",
+                )
             if part.name in seen:
                 raise fault_at(f"another part has the name {part.name}", "parts", index, "name")
             seen.add(part.name)
@@ -177,6 +183,11 @@ class Scoring(Spec):
             if part.turn is not None and part.turn in turns:
                 raise fault_at(f"turn {part.turn} is scored twice", "parts", index, "turn")
         return self
+
+    def _can_be_stopped(self, part: Part) -> bool:
+        """Whether an earlier turn that fails takes the part's turn away, which then scores 0."""
+        turns = [other.turn for other in self.parts if other.graders and other.turn]
+        return self.on_turn_failure == "stop" and part.turn is not None and any(turn < part.turn for turn in turns)
 
     @property
     def leaves(self) -> tuple[tuple[Part, Leaf], ...]:

@@ -148,12 +148,27 @@ FAULTS: dict[str, tuple[str, str]] = {
         "{type: tool-trajectory, mode: exact, expected: [{tool: bash, args: {command: {matches: ls}}}]}",
         "assertions[0].expected[0].args: a mapping with `matches` alone is a pattern here",
     ),
+    "an argument of no call": grader(
+        "{type: tool-trajectory, mode: exact, args_match: [path, comand], expected: "
+        "[{tool: read, args: {path: x}}, {tool: bash, args: {command: ls}}]}",
+        '7:69: tests[0].turns[0].assertions[0].args_match[1]: no expected call has the argument "comand", so nothing '
+        'could be compared (did you mean "command"?)',
+    ),
+    "an argument that the call has not": grader(
+        "{type: tool-trajectory, mode: exact, expected: [{tool: bash, args: {env: {A: 1}}, args_match: [env.B]}]}",
+        'assertions[0].expected[0].args_match[0]: no expected call has the argument "env.B", so nothing could be '
+        'compared (did you mean "env.A"?)',
+    ),
     "a skill that is not there": grader(
         "{type: skill-trigger, skill: s}", '7:13: tests[0].turns[0].assertions[0]: the suite installs no skill "s"'
     ),
     "nothing judged": (
         HEAD + MODE + "    turns: [{input: x}]\n",
         "2:5: tests[0]: the test judges nothing, so",
+    ),
+    "the best of turns of which one is always 1": (
+        HEAD + MODE + "    aggregation: max\n    turns: [{input: x, assertions: [y]}, {input: z}]\n",
+        "5:42: tests[0].turns[1]: turn-2 has no grader, so it scores 1, and `aggregation: max` could only pass (let",
     ),
     "a dependency on itself": (
         HEAD + MODE + "    depends_on: [a]\n" + TURNS,
@@ -203,8 +218,7 @@ ARGUMENTS: list[tuple[Any, dict[str, Any]]] = [
     ("superset", {"args": ARGS}),
     ("subset", {"args": ARGS, "args_match": "within"}),
     ("ignore", {}),
-    (["command", "env.A", "nothing"], {"args": {"command": "ls", "env": {"A": 1}}}),
-    (["nothing"], {}),
+    (["command", "env.A"], {"args": {"command": "ls", "env": {"A": 1}}}),
 ]
 
 RULES: list[tuple[dict[str, Any], list[dict[str, Any]]]] = [

@@ -10,6 +10,7 @@ from skillup.loading.faults import faults_from_validation
 from skillup.loading.rendering import render_faults
 from skillup.loading.yamlfile import parse_yaml
 from skillup.spec.case import Case
+from skillup.spec.scoring import Scoring
 
 RULE = "{output_contains: {all: [x]}}"
 G = f"{{name: g, rules: [{RULE}]}}"
@@ -75,6 +76,11 @@ FAULTS = {
         "rules[0]: the rule is not about what a scores",
     ),
     "median": (f"{{aggregation: median, parts: [{{name: a, graders: [{G}]}}]}}", "", "must be one of mean, min, max"),
+    "the best of parts of which one is always 1": (
+        f"{{aggregation: max, parts: [{{name: a, graders: [{G}]}}, {{name: b, turn: 1}}]}}",
+        "",
+        "judge.scoring.parts[1]: b has no grader, so it scores 1, and `aggregation: max` could only pass",
+    ),
     "a command that comes too late": (
         "{on_turn_failure: stop, parts: [{name: a, turn: 1, graders: [{name: g, rules: [{command: make}]}]}]}",
         "",
@@ -91,6 +97,12 @@ def test_what_cannot_be_scored_is_a_fault(scoring: str, criteria: str, message: 
         Case.model_validate(document.data)
     error: Any = caught.value
     assert message in render_faults(faults_from_validation(error, document, Case))
+
+
+def test_a_turn_without_graders_that_another_can_take_away_may_be_the_best() -> None:
+    parts = f"[{{name: a, turn: 1, graders: [{G}]}}, {{name: b, turn: 2}}]"
+    text = f"{{aggregation: max, on_turn_failure: stop, parts: {parts}}}"
+    assert Scoring.model_validate(parse_yaml(text, "s").data).aggregation == "max"
 
 
 def test_an_attachment_goes_beside_the_criteria_of_its_turn() -> None:
