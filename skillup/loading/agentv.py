@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from skillup.errors import Fault, InputError
 from skillup.loading.agentv_document import Translated, misplaced
-from skillup.loading.agentv_graders import Place, Translation
+from skillup.loading.agentv_graders import Place, Translation, rendered
 from skillup.loading.agentv_input import opening
 from skillup.loading.agentv_rules import UntranslatableError
 from skillup.loading.document import Document, KeyPath
@@ -64,6 +64,7 @@ class _Test:
         self._parts: list[Part] = []
         self._criteria: list[Any] = []
         self._attachments: list[Attachment] = []
+        self._goal = self._filled(self._test.criteria or "", (*self._at, "criteria"))
 
     def case(self) -> tuple[Case, Document] | None:
         """The case, and the document for its faults; None when there is something wrong with it."""
@@ -145,7 +146,8 @@ class _Test:
 
     def _turn(self, number: int, turn: AgentVTurn) -> None:
         at = (*self._at, "turns", number - 1)
-        reference = self._filled(text_of(turn.expected_output)) if turn.expected_output is not None else ""
+        answer = turn.expected_output
+        reference = self._filled(text_of(answer), (*at, "expected_output")) if answer is not None else ""
         made = self._translation(f"turn-{number}", number, reference)
         self._translate(made, turn.assertions, (*at, "assertions"))
         if reference:
@@ -167,15 +169,13 @@ class _Test:
         if test.criteria and not made.graders and not judged_elsewhere:
             made.fallback()
         elif test.criteria and (made.criteria or self._criteria):
-            text = self._filled(test.criteria)
-            self._attachments.insert(0, Attachment(label="what the whole test is about", text=text))
+            self._attachments.insert(0, Attachment(label="what the whole test is about", text=self._goal))
         if made.graders:
             self._take(made, (*self._at, "assertions"), fallback=(*self._at, "criteria"), inherited=count)
 
     def _translation(self, name: str, turn: int | None, reference: str) -> Translation:
-        goal = self._filled(self._test.criteria or "")
         early = turn is not None and self._test.on_turn_failure == "stop"
-        return Translation(self._place, name, turn, self._test.window_size, early, goal, reference)
+        return Translation(self._place, name, turn, self._test.window_size, early, self._goal, reference)
 
     def _translate(self, made: Translation, assertions: tuple[Assertion, ...], at: KeyPath) -> None:
         texts = [one for one in assertions if isinstance(one, str)]
@@ -217,9 +217,11 @@ class _Test:
         else:
             self._parts.append(Part(name=made.part, turn=made.turn, graders=tuple(made.graders)))
 
-    def _filled(self, text: str) -> str:
-        """A text with the test's `vars` in it; other braces stay as they are."""
-        for name, value in self._test.vars.items():
-            for written in (f"{{{{{name}}}}}", f"{{{{ {name} }}}}"):
-                text = text.replace(written, value)
-        return text
+    def _filled(self, text: str, at: KeyPath) -> str:
+        """A text with the test's `vars` in it; a name that is none of them is added to the faults."""
+        try:
+            return rendered(text, self._test.vars)
+        except UntranslatableError as error:
+            message, hint = error.args
+            self._faults.append(self._document.fault(at, message, hint=hint))
+            return text

@@ -19,7 +19,7 @@ from skillup.spec.problems import quoted
 from skillup.spec.programs import Program
 from skillup.spec.rule_items import RuleItem
 from skillup.spec.scoring import GradedCriterion, Grader
-from skillup.spec.template import TEMPLATE
+from skillup.spec.template import TEMPLATE, placeholders
 
 _LONGEST_OWN_ID = 48
 """Characters of an id of the file's: ours has the part's name in front and, where it is taken, a number behind."""
@@ -155,14 +155,27 @@ class Translation:
             found = self.at.suite.text_of(self._path(written.prompt_file))
             if isinstance(found, tuple):
                 raise UntranslatableError(*found, "prompt")
-            return rendered(found, self._variables())
+            return self._rendered(found)
         if written.prompt is not None:
-            return rendered(written.prompt, self._variables())
+            return self._rendered(written.prompt)
         if not self.goal and not self.reference:
             hint = "give `prompt` or `rubrics`, or the test `criteria`"
             raise UntranslatableError("the grader has nothing to judge by", hint)
         reference = f"What the agent says in turn {self.turn} agrees with the reference answer of that turn."
         return "\n".join(text for text in (self.goal, reference if self.reference else "") if text)
+
+    def _rendered(self, prompt: str) -> str:
+        """A prompt with its variables, all of which have a value: a question with a hole in it asks something else."""
+        values = self._variables()
+        for name in placeholders(prompt):
+            if not values.get(name, name).strip():
+                where = "the turn" if self.turn else "a turn, and put the grader there"
+                hint = "give the test `criteria`" if name == "criteria" else f"give `expected_output` to {where}"
+                raise UntranslatableError(f"{{{{ {name} }}}} has no value here", hint, "prompt")
+        try:
+            return rendered(prompt, values)
+        except UntranslatableError as error:
+            raise UntranslatableError(*error.args, "prompt") from None
 
     def _variables(self) -> dict[str, str]:
         """The template variables. What the agent wrote is never put into a question: it stands in the record alone."""
@@ -219,7 +232,7 @@ def _ruled(rules: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def rendered(text: str, values: Mapping[str, str]) -> str:
-    """A prompt with its template variables.
+    """A text of the file's with its variables, in one pass: values are never expanded again.
 
     Raises:
         UntranslatableError: it names another one.
@@ -230,8 +243,9 @@ def rendered(text: str, values: Mapping[str, str]) -> str:
         if literal:
             return f"{{{{{inner}}}}}"
         if name not in values:
-            known = ", ".join(f"{{{{ {one} }}}}" for one in values)
-            raise UntranslatableError(f"there is no variable {quoted(name)} here", f"known: {known}")
+            known = ", ".join(f"{{{{ {one} }}}}" for one in values) or "none"
+            hint = f"known: {known}; {{{{!{name}}}}} writes the braces out"
+            raise UntranslatableError(f"there is no variable {quoted(name)} here", hint)
         return values[name]
 
     return TEMPLATE.sub(replaced, text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 from skillup.loading.document import KeyPath
 from skillup.spec.agentv import AgentVFile, AgentVMessage, AgentVTest, text_of
@@ -20,9 +21,12 @@ class Opening:
 
 
 def opening(
-    file: AgentVFile, test: AgentVTest, at: KeyPath, filled: Callable[[str], str]
+    file: AgentVFile, test: AgentVTest, at: KeyPath, filled: Callable[[str, KeyPath], str]
 ) -> tuple[Opening, list[tuple[KeyPath, str, str]]]:
-    """The `input` of file and test, the file's first; and what is wrong with it: place, message, hint."""
+    """The `input` of file and test, the file's first; and what is wrong with it: place, message, hint.
+
+    `filled` puts variables into a text that stands at a place. The context keeps its own: the turn's message is filled.
+    """
     faults: list[tuple[KeyPath, str, str]] = []
     placed: list[tuple[AgentVMessage, KeyPath]] = []
     for written, place in (
@@ -35,9 +39,10 @@ def opening(
             placed += [(message, (*place, index)) for index, message in enumerate(written or ())]
     system: list[str] = []
     begun: set[KeyPath] = set()
-    messages: list[HistoryMessage] = []
+    messages: list[_Said] = []
     for message, place in placed:
-        text = filled(text_of(message.content))
+        written = text_of(message.content)
+        text = filled(written, place)
         if message.role == "system":
             if place[:-1] in begun:
                 hint = "put it in front of the other messages"
@@ -48,13 +53,23 @@ def opening(
             return Opening(None, (), ""), faults
         else:
             begun.add(place[:-1])
-            _join(messages, message.role, text)
-    context = messages.pop().content if messages and messages[-1].role == "user" else None
-    return Opening("\n\n".join(system) or None, tuple(messages), context or ""), faults
+            _join(messages, _Said("user" if message.role == "user" else "assistant", written, text))
+    context = messages.pop().written if messages and messages[-1].role == "user" else ""
+    history = tuple(HistoryMessage(role=one.role, content=one.text) for one in messages)
+    return Opening("\n\n".join(system) or None, history, context), faults
 
 
-def _join(messages: list[HistoryMessage], role: str, text: str) -> None:
+class _Said(NamedTuple):
+    """A message as it is written, and with its variables."""
+
+    role: Literal["user", "assistant"]
+    written: str
+    text: str
+
+
+def _join(messages: list[_Said], new: _Said) -> None:
     """Adds a message; two of the same role in a row are one."""
-    if messages and messages[-1].role == role:
-        text = f"{messages.pop().content}\n\n{text}"
-    messages.append(HistoryMessage(role="user" if role == "user" else "assistant", content=text))
+    if messages and messages[-1].role == new.role:
+        last = messages.pop()
+        new = _Said(new.role, f"{last.written}\n\n{new.written}", f"{last.text}\n\n{new.text}")
+    messages.append(new)

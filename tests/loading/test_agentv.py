@@ -13,6 +13,7 @@ from skillup.errors import InputError
 from skillup.loading.native import load_suites
 from skillup.loading.rendering import render_faults
 from skillup.spec.case import Case
+from skillup.spec.template import render
 
 HEAD = "tests:\n  - id: a\n"
 TURNS = "    turns: [{input: x, assertions: [{type: contains, value: y}]}]\n"
@@ -143,6 +144,30 @@ FAULTS: dict[str, tuple[str, str]] = {
     "nothing to judge by": grader("{type: llm-grader}", "7:13: tests[0].turns[0].assertions[0]: the grader has no"),
     "an unknown variable": grader(
         "{type: llm-grader, prompt: '{{ metadata }}'}", 'there is no variable "metadata" here (known: {{ input }},'
+    ),
+    "criteria that there are not": grader(
+        "{type: llm-grader, prompt: 'By {{criteria}}?'}",
+        "7:40: tests[0].turns[0].assertions[0].prompt: {{ criteria }} has no value here (give the test `criteria`)",
+    ),
+    "a reference that there is not": grader(
+        "{type: llm-grader, prompt: 'Is it {{ expected_output }}?'}",
+        "assertions[0].prompt: {{ expected_output }} has no value here (give `expected_output` to the turn)",
+    ),
+    "a reference of the whole": (
+        HEAD + MODE + "    turns: [{input: x}]\n    assertions: [{type: llm-grader, prompt: '{{expected_output}}'}]\n",
+        "5:45: tests[0].assertions[0].prompt: {{ expected_output }} has no value here (give `expected_output` to a",
+    ),
+    "criteria with an unknown variable": (
+        HEAD + MODE + "    criteria: Be {{who}}.\n" + TURNS,
+        '4:15: tests[0].criteria: there is no variable "who" here (known: none; {{!who}} writes the braces out)',
+    ),
+    "a reference with an unknown variable": (
+        HEAD + MODE + "    vars: {a: b}\n    turns: [{input: x, expected_output: '{{a}} {{b-c}}'}]\n",
+        '5:41: tests[0].turns[0].expected_output: there is no variable "b-c" here (known: {{ a }};',
+    ),
+    "a message with an unknown variable": (
+        HEAD + MODE + "    input: [{role: system, content: '{{who}}'}]\n" + TURNS,
+        '4:13: tests[0].input[0]: there is no variable "who" here',
     ),
     "arguments that would be a pattern": grader(
         "{type: tool-trajectory, mode: exact, expected: [{tool: bash, args: {command: {matches: ls}}}]}",
@@ -403,6 +428,18 @@ def test_template_variables_are_put_in_or_name_their_place_in_the_record(tmp_pat
         "By GOAL and REFERENCE: (the answer of the agent in turn 1 of the record) after "
         "(the conversation in the record up to the user's message of turn 1)"
     )
+
+
+def test_variables_are_put_in_once_and_their_values_stay_as_they_are(tmp_path: Path) -> None:
+    said = [("system", "{{a}}"), ("user", "{{ a }}"), ("assistant", "{{!a}}"), ("user", "{{a}} {{!a}}")]
+    messages = [{"role": role, "content": content} for role, content in said]
+    test = {"vars": {"a": "{{b}}", "b": "{{a}}"}, "criteria": "{{ a }} {{b}}", "input": messages}
+    case = one(tmp_path, {**test, **turn({"type": "llm-grader"}, expected_output="{{b}} {{!b}}")})
+    assert case.criteria[0].text.splitlines()[0] == "{{b}} {{a}}"
+    assert case.judge is not None
+    assert [one.text for one in case.judge.context.attachments] == ["{{b}} {{a}}", "{{a}} {{b}}"]
+    assert (case.input.system, [one.content for one in case.input.messages]) == ("{{b}}", ["{{b}}", "{{a}}"])
+    assert render(case.turns[0].content, case.vars) == "{{b}} {{a}}\n\nsay"
 
 
 def test_a_prompt_in_a_file_is_read_beside_the_file_that_names_it(tmp_path: Path) -> None:
