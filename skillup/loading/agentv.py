@@ -27,8 +27,8 @@ from skillup.spec.scoring import Part, Scoring
 from skillup.spec.turn import Input, Turn
 
 
-def tests_of(document: Document, folder: str, suite: References) -> list[tuple[Case, Document]]:
-    """The tests of a file as cases, each with a document that leads its faults back to the file.
+def tests_of(document: Document, folder: str, suite: References) -> tuple[list[tuple[Case, Document]], list[str]]:
+    """The tests of a file as cases, each with a document that leads its faults back to the file; and warnings.
 
     `folder` is the file's, relative to the root of `suite`, which holds the files that it names.
 
@@ -41,19 +41,22 @@ def tests_of(document: Document, folder: str, suite: References) -> list[tuple[C
         written = AgentVFile.model_validate(document.data)
     except ValidationError as error:
         faults += faults_from_validation(error, document, AgentVFile)
-    cases = []
-    for index in range(len(written.tests) if written else 0):
-        made = _Test(written, index, document, Place(suite, folder), faults).case() if written else None
-        cases += [made] if made else []
+    tests = [
+        _Test(written, index, document, Place(suite, folder), faults)
+        for index in range(len(written.tests) if written else 0)
+        if written
+    ]
+    cases = [made for test in tests if (made := test.case())]
     if faults:
         raise InputError(sorted(set(faults)))
-    return cases
+    return cases, [warning for test in tests for warning in test.warnings]
 
 
 class _Test:
-    """One test, while it is translated; faults are added to the list."""
+    """One test, while it is translated; faults are added to the list, warnings kept."""
 
     def __init__(self, file: AgentVFile, index: int, document: Document, place: Place, faults: list[Fault]) -> None:
+        self.warnings: list[str] = []
         self._file = file
         self._place = place
         self._test = file.tests[index]
@@ -172,6 +175,10 @@ class _Test:
             self._attachments.insert(0, Attachment(label="what the whole test is about", text=self._goal))
         if made.graders:
             self._take(made, (*self._at, "assertions"), fallback=(*self._at, "criteria"), inherited=count)
+        programs = (leaf.grader.program for part in self._parts for leaf in part.leaves)
+        if test.criteria and not self._criteria and not any(programs):
+            message = "nobody judges this: no assertion asks a model"
+            self.warnings.append(self._document.note((*self._at, "criteria"), message))
 
     def _translation(self, name: str, turn: int | None, reference: str) -> Translation:
         early = turn is not None and self._test.on_turn_failure == "stop"

@@ -107,7 +107,9 @@ class CaseLoader:
         if is_agentv(document):
             from skillup.loading.agentv import tests_of
 
-            return tests_of(document, os.path.relpath(path.parent, self._ground.root), self.references)
+            cases, warnings = tests_of(document, os.path.relpath(path.parent, self._ground.root), self.references)
+            self.warnings += warnings
+            return cases
         if is_eval_set(document):
             from skillup.loading.adk import eval_cases_of
 

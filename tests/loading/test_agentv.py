@@ -430,6 +430,24 @@ def test_template_variables_are_put_in_or_name_their_place_in_the_record(tmp_pat
     )
 
 
+@pytest.mark.parametrize(
+    ("assertion", "warned"),
+    [
+        ({"type": "contains", "value": "x"}, True),
+        ({"type": "composite", "assertions": [{"type": "is-json"}]}, True),
+        ({"type": "composite", "assertions": ["a statement"]}, False),
+        ({"type": "code-grader", "command": "true"}, False),
+        ("a statement", False),
+    ],
+)
+def test_criteria_that_nobody_judges_are_warned_of(tmp_path: Path, assertion: Any, warned: object) -> None:
+    test = {"id": "a", "mode": "conversation", "criteria": "Be kind.", **turn(assertion)}
+    (tmp_path / "a.yaml").write_text(yaml.safe_dump({"tests": [test]}, sort_keys=False), encoding="utf-8")
+    (suite,) = load_suites([tmp_path / "a.yaml"])
+    said = [line.partition("a.yaml:")[2] for line in suite.warnings]
+    assert said == (["4:3: tests[0].criteria: nobody judges this: no assertion asks a model"] if warned else [])
+
+
 def test_variables_are_put_in_once_and_their_values_stay_as_they_are(tmp_path: Path) -> None:
     said = [("system", "{{a}}"), ("user", "{{ a }}"), ("assistant", "{{!a}}"), ("user", "{{a}} {{!a}}")]
     messages = [{"role": role, "content": content} for role, content in said]
