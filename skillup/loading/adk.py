@@ -18,7 +18,8 @@ from skillup.loading.document import Document, KeyPath
 from skillup.loading.faults import faults_from_validation
 from skillup.loading.formats import is_old_eval_set
 from skillup.loading.jsonfile import read_json
-from skillup.loading.paths import Ground, shown
+from skillup.loading.paths import shown
+from skillup.loading.references import References
 from skillup.spec.adk import EvalCase, EvalRubric, EvalSet
 from skillup.spec.adk_criteria import DEFAULT, Criteria, EvalConfig, JudgedMetric, RubricMetric
 from skillup.spec.case import Case, can_be_an_id
@@ -40,8 +41,10 @@ _IN_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,48}")
 """What can stand in the id of a criterion with a turn's number in front."""
 
 
-def eval_cases_of(document: Document, path: Path, ground: Ground) -> list[tuple[Case, Document]]:
+def eval_cases_of(document: Document, path: Path, suite: References) -> list[tuple[Case, Document]]:
     """The cases of a file, each with a document that leads its faults back to the file.
+
+    What judges them is an answer key of `suite`.
 
     Raises:
         InputError: with all faults of the file and of the `test_config.json` beside it.
@@ -50,7 +53,7 @@ def eval_cases_of(document: Document, path: Path, ground: Ground) -> list[tuple[
         hint = "AgentEvaluator.migrate_eval_data_to_new_schema of ADK writes it anew"
         raise InputError([document.fault((0, "query"), "this is ADK's older form of an eval set", hint=hint)])
     faults: list[Fault] = []
-    found = _criteria(path.with_name(CONFIG), ground, faults)
+    found = _criteria(path.with_name(CONFIG), suite, faults)
     criteria = found or DEFAULT.criteria
     try:
         written = EvalSet.model_validate(document.data)
@@ -81,13 +84,14 @@ def eval_cases_of(document: Document, path: Path, ground: Ground) -> list[tuple[
     return cases
 
 
-def _criteria(path: Path, ground: Ground, faults: list[Fault]) -> Criteria | None:
+def _criteria(path: Path, suite: References, faults: list[Fault]) -> Criteria | None:
     """The metrics of the file beside the eval set, else ADK's defaults; None where it has faults, which are added."""
     if not path.is_file():
         return DEFAULT.criteria
-    if not ground.holds(path):
+    if not suite.ground.holds(path):
         faults.append(Fault(shown(path), 0, 0, "", "the link leaves the suite's folder", "copy the file"))
         return None
+    suite.add(path)
     try:
         document = read_json(path, shown(path))
     except InputError as error:

@@ -113,7 +113,7 @@ class CaseLoader:
         if is_eval_set(document):
             from skillup.loading.adk import eval_cases_of
 
-            return eval_cases_of(document, path, self._ground)
+            return eval_cases_of(document, path, self.references)
         from skillup.loading.datasets import tasks_of
 
         found = tasks_of(document, path.stem)
@@ -208,6 +208,7 @@ class CaseLoader:
         self.faults += (fault for fault in masked if fault not in self.faults)  # a suite's judge is that of many cases
         for at, judge in placed_judges(case):
             if judge.evaluator is not None:
+                self.references.add_evaluator(judge.evaluator)
                 self.evaluators.append((judge.evaluator, judged_by.fault((*at, "evaluator"), "")))
         if self._skills is not None:
             self.faults += skill_faults(case, self._skills, judged_by, case_id=case_id)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -150,8 +149,7 @@ class _Loader:
         loader.finish()
         chosen = needed(alone, loader.cases)
         loader.faults += faults
-        answers = frozenset(loader.references.paths.values())
-        skills = [_without(skill, answers) for skill in skills]
+        skills = [loader.references.without_answers(skill) for skill in skills]  # known once the cases are loaded
         warnings = [*suite_warnings(written, document), *loader.warnings]
         if (root / "SKILL.md").is_file() and not written.skills:
             hint = "add `skills: [{path: .}]`, or the agent works without it"
@@ -190,12 +188,6 @@ class _Loader:
         for _, file in _case_files(_entries(document), path, document, ground, loader.faults):
             loader.load(file)
         self.faults += loader.faults
-
-
-def _without(skill: InstalledSkill, answers: frozenset[Path]) -> InstalledSkill:
-    """The skill without the files that checks compare with: they are known once the cases are loaded."""
-    files = tuple(name for name in skill.files if (skill.folder / name).resolve() not in answers)
-    return replace(skill, files=files)
 
 
 def _skills(

@@ -27,9 +27,9 @@ def with_files(program: Program, ground: Ground) -> Program | tuple[str, str]:
         return f"there is no folder {folder}", f"paths are relative to {ground.root}"
     files: dict[str, ProgramFile] = {}
     for word in _words(program.command):
-        written = os.path.normpath(Path(folder, word))
-        path = ground.root / written
-        if Path(word).is_absolute() or not path.is_file():
+        written = _inside(word, folder, ground)
+        path = ground.root / folder / word
+        if written is None or not path.is_file():
             if _SOURCE.match(word) and not path.is_file():
                 return f"there is no file {word}", f"words of `command` are relative to {ground.root / folder}"
             continue
@@ -44,6 +44,24 @@ def with_files(program: Program, ground: Ground) -> Program | tuple[str, str]:
             return f"{word} has more than {MAX_BYTES:,} bytes", "let a small program start it"
         files[written] = ProgramFile(path=written, sha256=hashlib.sha256(data).hexdigest())
     return program.model_copy(update={"files": tuple(files.values())})
+
+
+def folders_of(program: Program, ground: Ground) -> Iterator[Path]:
+    """The folders of the suite that words of a program's command name, links resolved."""
+    for word in _words(program.command):
+        written = _inside(word, program.cwd or ".", ground)
+        if word and written is not None:
+            path = ground.root / written
+            if path.is_dir() and ground.holds(path):
+                yield Path(os.path.realpath(path))
+
+
+def _inside(word: str, folder: str, ground: Ground) -> str | None:
+    """A word as a path below the suite's root; None for an absolute one that leads elsewhere."""
+    if not Path(word).is_absolute():
+        return os.path.normpath(Path(folder, word))
+    root, path = os.path.normpath(ground.root.absolute()), Path(os.path.normpath(word))
+    return os.path.relpath(path, root) if path.is_relative_to(root) and ground.holds(path) else None
 
 
 def _words(command: tuple[str, ...]) -> Iterator[str]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from pydantic import BaseModel
 from skillup.errors import Fault
 from skillup.loading.document import Document, KeyPath
 from skillup.loading.paths import Ground
-from skillup.loading.programs import with_files
+from skillup.loading.programs import folders_of, with_files
 from skillup.loading.scripts import script_hash
 from skillup.spec.case import Case
 from skillup.spec.content_rules import SuiteText
@@ -26,6 +27,7 @@ from skillup.spec.json_rules import JsonSchema
 from skillup.spec.jsonschemas import checked_schema
 from skillup.spec.programs import Program
 from skillup.spec.script_judge import ScriptFile
+from skillup.spec.suite import InstalledSkill
 
 MAX_BYTES = 1024 * 1024
 """Of one file: more than an expected answer can be, and it is copied into every trial."""
@@ -33,10 +35,14 @@ MAX_BYTES = 1024 * 1024
 
 @dataclass
 class References:
-    """Reads the files that cases of one suite refer to, each once; `paths` are those that were read, as written."""
+    """Reads the files that cases of one suite refer to, each once; `paths` are those that were read, as written.
+
+    `folders` are those that programs are started with, and evaluators that are packages.
+    """
 
     ground: Ground
     paths: dict[str, Path] = field(default_factory=dict)
+    folders: set[Path] = field(default_factory=set)
     _texts: dict[str, str] = field(default_factory=dict)
     _hashes: dict[str, str] = field(default_factory=dict)
 
@@ -65,6 +71,35 @@ class References:
     def named_by(self, case: Case) -> list[Path]:
         """The files that a case with its texts filled in was given."""
         return [self.paths[written] for written in dict.fromkeys(_written_in(case)) if written in self.paths]
+
+    def add(self, path: Path) -> None:
+        """Takes a file of the suite in that something else has read, and that says what is checked."""
+        self.paths[os.path.relpath(path, self.ground.root)] = Path(os.path.realpath(path))
+
+    def add_evaluator(self, written: str) -> None:
+        """Takes in the source of an evaluator, `MODULE:NAME`, where it lies in the suite; nothing is imported."""
+        module, separator, _ = written.partition(":")
+        for base in dict.fromkeys(Path(entry).absolute() for entry in (str(self.ground.root), *sys.path)):
+            package = base.joinpath(*module.split("."))
+            file = package.with_name(f"{package.name}.py")
+            if separator and file.is_file() and self._in_root(file):
+                self.add(file)
+            elif separator and (package / "__init__.py").is_file() and self._in_root(package):
+                self.folders.add(Path(os.path.realpath(package)))
+
+    def without_answers(self, skill: InstalledSkill) -> InstalledSkill:
+        """The skill without what checks compare with or run; a folder that holds all of the skill is none of these."""
+        answers = frozenset(self.paths.values())
+        folders = [one for one in self.folders if one != skill.folder and one.is_relative_to(skill.folder)]
+
+        def shown(name: str) -> bool:
+            real = (skill.folder / name).resolve()
+            return real not in answers and not any(real.is_relative_to(folder) for folder in folders)
+
+        return replace(skill, files=tuple(name for name in skill.files if name == "SKILL.md" or shown(name)))
+
+    def _in_root(self, path: Path) -> bool:
+        return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(self.ground.root))
 
     def _filled(self, value: Any, document: Document, at: KeyPath, faults: list[Fault]) -> Any:
         if isinstance(value, SuiteText):
@@ -132,6 +167,7 @@ class References:
             faults.append(document.fault(at, found[0], hint=found[1]))
             return program
         self.paths.update({file.path: Path(os.path.realpath(self.ground.root / file.path)) for file in found.files})
+        self.folders.update(folders_of(program, self.ground))
         return found
 
     def _load(self, written: str) -> tuple[str, str] | None:

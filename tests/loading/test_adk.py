@@ -230,6 +230,19 @@ def test_eval_sets_in_a_folder_are_found_and_share_the_faults_of_their_criteria(
     assert [fault.key for fault in caught.value.faults] == ["criteria.safety_v1"]
 
 
+def test_a_skill_is_installed_without_the_criteria(tmp_path: Path) -> None:
+    (tmp_path / "SKILL.md").write_text("---\nname: s\ndescription: d\n---\n", encoding="utf-8")
+    suite = "schema_version: v1alpha1\nskills: [{path: .}]\ncases: {files: [tests/*.test.json]}\n"
+    (tmp_path / "eval.yaml").write_text(suite, encoding="utf-8")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests" / "a.test.json").write_text(json.dumps(eval_set()), encoding="utf-8")
+    config = tmp_path / "tests" / "test_config.json"
+    config.write_text('{"criteria": {"response_match_score": 0.5}}', encoding="utf-8")
+    (loaded,) = load_suites([tmp_path / "eval.yaml"])
+    assert loaded.skills[0].files == ("SKILL.md",)
+    assert config in loaded.files, "a change of it is told"
+
+
 def test_the_example_of_the_docs_runs_and_each_metric_is_a_judge(project: Project) -> None:
     blocks = PAGE.read_text(encoding="utf-8").split("```json\n")
     project.write("home.evalset.json", blocks[1].partition("```")[0])

@@ -151,6 +151,42 @@ def test_a_skill_is_installed_without_the_answers() -> None:
     assert suite.skills[0].files == ("SKILL.md", "notes/other.txt")
 
 
+GRADED = """\
+input: {{prompt: hi}}
+judge:
+  type: rule_based
+  scoring: {{parts: [{{name: a, graders: [{{name: p, program: {{command: {command}}}}}]}}]}}
+"""
+JUDGED = "input: {{prompt: hi}}\njudge: {{type: evaluator, evaluator: '{name}'}}\n"
+KEYS = ("checks/deep/key.json", "checks/run.py", "kind/__init__.py", "kind/strict.py", "short.py")
+
+
+@pytest.mark.usefixtures("place")
+@pytest.mark.parametrize(
+    ("case", "installed"),
+    [
+        (GRADED.format(command="[python3, -m, unittest, checks]"), KEYS[2:]),
+        (GRADED.format(command="cd checks && ls"), KEYS[2:]),
+        (GRADED.format(command="[python3, HERE/checks/run.py]"), (KEYS[0], *KEYS[2:])),
+        (GRADED.format(command="[ls, HERE/checks/]"), KEYS[2:]),
+        (GRADED.format(command="[ls, ., SKILL.md, /, /usr]"), KEYS),
+        (JUDGED.format(name="short:judge"), KEYS[:4]),
+        (JUDGED.format(name="kind:judge"), (*KEYS[:2], KEYS[4])),
+        (JUDGED.format(name="kind.strict:judge"), (*KEYS[:3], KEYS[4])),
+        (JUDGED.format(name="short"), KEYS),
+        (JUDGED.format(name="json:loads"), KEYS),
+    ],
+)
+def test_a_skill_is_installed_without_what_judges(place: Path, case: str, installed: tuple[str, ...]) -> None:
+    write("SKILL.md", "---\nname: s\ndescription: d\n---\n")
+    for name in KEYS:
+        write(name, "1\n")
+    write("eval.yaml", "schema_version: v1alpha1\nskills: [{path: .}]\ncases: {files: [cases/*.yaml]}\n")
+    write("cases/a.yaml", case.replace("HERE", str(place)))
+    (suite,) = load_suites([Path("eval.yaml")], ())
+    assert suite.skills[0].files == ("SKILL.md", *installed)
+
+
 SCHEMAS = {
     "nothing": ("{}", "an empty schema accepts everything"),
     "a wrong type": ("{type: 5}", "not a valid JSON Schema: $.type"),
