@@ -79,12 +79,15 @@ class References:
     def add_evaluator(self, written: str) -> None:
         """Takes in the source of an evaluator, `MODULE:NAME`, where it lies in the suite; nothing is imported."""
         module, separator, _ = written.partition(":")
+        parts = module.split(".")
+        if not separator or not all(part.isidentifier() for part in parts):
+            return
         for base in dict.fromkeys(Path(entry).absolute() for entry in (str(self.ground.root), *sys.path)):
-            package = base.joinpath(*module.split("."))
+            package = base.joinpath(*parts)
             file = package.with_name(f"{package.name}.py")
-            if separator and file.is_file() and self._in_root(file):
+            if file.is_file() and self._in_root(file):
                 self.add(file)
-            elif separator and (package / "__init__.py").is_file() and self._in_root(package):
+            elif (package / "__init__.py").is_file() and self._in_root(package):
                 self.folders.add(Path(os.path.realpath(package)))
 
     def without_answers(self, skill: InstalledSkill) -> InstalledSkill:

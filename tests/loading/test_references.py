@@ -175,6 +175,7 @@ KEYS = ("checks/deep/key.json", "checks/run.py", "kind/__init__.py", "kind/stric
         (JUDGED.format(name="kind.strict:judge"), (*KEYS[:3], KEYS[4])),
         (JUDGED.format(name="short"), KEYS),
         (JUDGED.format(name="json:loads"), KEYS),
+        (JUDGED.format(name="/:judge"), KEYS),
     ],
 )
 def test_a_skill_is_installed_without_what_judges(place: Path, case: str, installed: tuple[str, ...]) -> None:
