@@ -189,11 +189,12 @@ class Running:
 
     def _start(self, request: bytes) -> None:
         """Hand the request to the supervisor and take its first answer. Raises: StartFailedError."""
-        with self._sending:  # an order sent meanwhile would be taken for a part of the request
-            self._sock.settimeout(START_SECONDS)
-            with contextlib.suppress(OSError):  # when nobody reads it, the answer says why, or is missing
-                self._sock.sendall(len(request).to_bytes(4, "big") + request)
-            self._sock.settimeout(None)
+        with self._waiting:  # whoever waits for the end must not take the first answer for it
+            with self._sending:  # an order sent meanwhile would be taken for a part of the request
+                self._sock.settimeout(START_SECONDS)
+                with contextlib.suppress(OSError):  # when nobody reads it, the answer says why, or is missing
+                    self._sock.sendall(len(request).to_bytes(4, "big") + request)
+                self._sock.settimeout(None)
             line = self._read_line(time.monotonic() + START_SECONDS)
         if not line:
             raise StartFailedError(f"{self._name}: its supervisor process gave no answer")

@@ -456,7 +456,7 @@ class Enclosed(Tree):
     """A command in an enclosure, seen from outside: its root is the program that confines it.
 
     `inside` leads to the supervisor in there, `said` is what that one has answered so far, `ordered` what it has been
-    told.
+    told, `begun` whether it has started the command, `killed_at` when the patience with all of them is over.
     """
 
     def __init__(self, request: Request, sock: socket.socket, *, subreaper: bool) -> None:
@@ -470,6 +470,8 @@ class Enclosed(Tree):
         self.poll.register(self.inside, select.POLLIN)
         self.said = bytearray()
         self.ordered = b""
+        self.begun = False
+        self.killed_at = float("inf")
 
     def take(self, fd: int) -> None:
         """Take in what the supervisor inside answers; what it says last is kept until all have ended."""
@@ -489,7 +491,8 @@ class Enclosed(Tree):
         first, newline, rest = self.said.partition(b"\n")
         if newline and b'"pid"' in first:
             answer(self.sock, {"pid": self.root})
-            self.said = rest
+            self.said, self.begun = rest, True
+            self.killed_at = float("inf")  # now there is something in it that takes its time to end
 
     def hand_in(self) -> None:
         """Tell the supervisor inside what the harness has asked for since."""
@@ -501,13 +504,14 @@ class Enclosed(Tree):
 
     def see_to_the_end(self) -> dict[str, object]:
         """Hand orders in until the enclosure has ended; the last word of the one inside, or why there is none."""
-        killed_at = float("inf")
+        deadline = float("inf") if self.request.deadline is None else self.started + self.request.deadline
         while self.status is None:
-            self.pump(killed_at - time.monotonic())
+            self.pump((self.killed_at if self.order else min(deadline, self.killed_at)) - time.monotonic())
+            if self.order is None and time.monotonic() > deadline:  # the one inside may hang, or not be there yet
+                self.order = "deadline"
             self.hand_in()
-            if self.killing or b"\n" in self.said:  # what cannot be killed keeps the enclosure from ending
-                killed_at = min(killed_at, time.monotonic() + KILL_PATIENCE_SECONDS)
-            if time.monotonic() > killed_at:
+            self.killed_at = min(self.killed_at, time.monotonic() + self.patience())
+            if time.monotonic() > self.killed_at:
                 break
         self.kill()  # with its first process everything in an enclosure has ended; this is for one that was broken
         self.take(self.inside.fileno())
@@ -515,6 +519,17 @@ class Enclosed(Tree):
             last: dict[str, object] = json.loads(self.said)
             return last
         return {"failed": "enclosure", "path": os.fsdecode(self.request.enclosure[0]), "reason": self.reason()}
+
+    def patience(self) -> float:
+        """Seconds that the enclosure has from now to end by itself; infinite while nobody wants its end."""
+        if b"\n" in self.said:  # what cannot be killed keeps the enclosure from ending
+            return KILL_PATIENCE_SECONDS
+        if self.order is None:
+            return float("inf")
+        grace = self.request.interrupt + self.request.terminate
+        if not self.begun:  # nothing is in it yet that would have to be killed
+            return grace
+        return KILL_PATIENCE_SECONDS if self.killing else grace + 2 * KILL_PATIENCE_SECONDS
 
     def reason(self) -> str:
         """The last line that it has printed as an error, else how it ended."""
@@ -524,7 +539,10 @@ class Enclosed(Tree):
                 lines = file.read().decode(errors="replace").strip().splitlines()
         except OSError:
             lines = []
-        return lines[-1] if lines else f"it ended with wait status {self.status}"
+        if lines:
+            return lines[-1]
+        hung = self.order is not None and not self.begun
+        return "it hung and was killed" if hung else f"it ended with wait status {self.status}"
 
 
 def supervise(sock: socket.socket, *, subreaper: bool) -> int:

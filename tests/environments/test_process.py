@@ -469,6 +469,44 @@ def test_a_deadline_is_kept_though_nobody_waits(shell: Shell, mark: str) -> None
     assert 0.3 <= outcome.duration_seconds < 3
 
 
+def hanging(folder: Path, mark: str) -> Command:
+    """A command in an enclosure that never gets as far as starting it."""
+    return Command(("true",), ENV, folder, enclosure=("/bin/sleep", mark))
+
+
+def test_an_enclosure_that_hangs_is_ended_at_the_deadline(shell: Shell, mark: str) -> None:
+    started = time.monotonic()
+    with pytest.raises(StartFailedError, match="/bin/sleep ended before the command did: it hung and was killed"):
+        shell.nursery.start(
+            hanging(shell.folder, mark), stdout=shell.stdout, stderr=shell.stderr, deadline_seconds=0.2, grace=QUICK
+        )
+    assert 0.5 < time.monotonic() - started < 3
+    assert alive(mark) == []
+
+
+@pytest.mark.parametrize("ending", [Nursery.close, Nursery.kill])
+def test_an_enclosure_that_hangs_can_be_ended(tmp_path: Path, mark: str, ending: Callable[[Nursery], None]) -> None:
+    faults: list[StartFailedError] = []
+
+    def start(nursery: Nursery) -> None:
+        out = tmp_path / "out"
+        try:
+            nursery.start(hanging(tmp_path, mark), stdout=out, stderr=out, deadline_seconds=None, grace=QUICK)
+        except StartFailedError as error:
+            faults.append(error)
+
+    with Nursery() as nursery:
+        thread = threading.Thread(target=start, args=(nursery,))
+        thread.start()
+        assert until(lambda: alive(mark))
+        started = time.monotonic()
+        ending(nursery)
+        thread.join()
+        assert time.monotonic() - started < 3
+    assert len(faults) == 1
+    assert alive(mark) == []
+
+
 def test_what_ended_by_itself_was_not_cancelled(shell: Shell) -> None:
     running = shell.start("sh", "-c", "exit 4")
     time.sleep(0.1)
