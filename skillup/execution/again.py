@@ -18,6 +18,7 @@ from skillup.loading.paths import shown
 from skillup.loading.spelling import closest
 from skillup.masking import Masker
 from skillup.results import TrialRecord
+from skillup.spec.agent import proxy_passwords
 from skillup.spec.case import Case
 from skillup.spec.problems import quoted
 from skillup.spec.values import path_matches
@@ -73,7 +74,8 @@ def trials_again(run: Path, again: Again, services: Services) -> tuple[SavedTria
         if again.how != "saved":
             faults += evaluator_faults(new or case, shown(again.judge or saved))
         models = models if judge is None else {name: ref for name, ref in models.items() if name == judge}
-        masker = Masker(ref.api_key for ref in models.values() if ref.api_key)
+        keys = (ref.api_key for ref in models.values() if ref.api_key)
+        masker = Masker((*keys, *proxy_passwords(services.host)))
         trials.append(SavedTrial(folder, CriteriaStep(again.how, models, services, judge, masker), new))
     if faults:
         raise InputError(list(dict.fromkeys(faults)))

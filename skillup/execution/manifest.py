@@ -17,7 +17,7 @@ from skillup.execution.plan import Plan
 from skillup.execution.record import facts_of, stamp
 from skillup.masking import Masker
 from skillup.results import AgentFacts, HostFacts, JudgeFacts, ModelFacts, RunManifest, SuiteFacts
-from skillup.spec.agent import Agent, credentials_in
+from skillup.spec.agent import Agent, credentials_in, proxy_passwords
 from skillup.spec.suite import Suite
 
 
@@ -63,11 +63,11 @@ def make_manifest(directory: Path, suites: Sequence[Suite], plan: Plan, started:
 
 
 def masker_of(plan: Plan) -> Masker:
-    """Masks the credentials of all agents of a run, of its suites, and of its judges."""
-    agents = (secret for agent in plan.agents for secret in agent.secrets)
+    """Masks the credentials of all agents of a run, of its suites, of its judges, and of the proxies."""
+    agents = (secret for agent in plan.agents for secret in (*agent.secrets, *proxy_passwords(agent.env)))
     suites = (secret for task in plan.tasks for secret in credentials_in(task.environment.env))
     judges = (ref.api_key for task in plan.tasks for ref in task.judges.values() if ref.api_key)
-    return Masker((*agents, *suites, *judges))
+    return Masker((*agents, *suites, *judges, *plan.proxy_passwords))
 
 
 def _suite(suite: Suite) -> SuiteFacts:

@@ -31,7 +31,7 @@ from skillup.execution.task import Keep, TrialTask
 from skillup.execution.vacuity import vacuity_warnings
 from skillup.loading.paths import shown
 from skillup.results import Failure
-from skillup.spec.agent import Agent, Fallback
+from skillup.spec.agent import Agent, Fallback, proxy_passwords
 from skillup.spec.budget import Budget, tightest
 from skillup.spec.case import Case
 from skillup.spec.suite import Environment, Suite
@@ -60,7 +60,7 @@ class Choices:
 class Plan:
     """The trials in order, how many may run at once, and what they are made from.
 
-    `versions` has None for an agent that no trial needs.
+    `versions` has None for an agent that no trial needs; `proxy_passwords` are secrets that the host passes to all.
     """
 
     tasks: tuple[TrialTask, ...]
@@ -70,6 +70,7 @@ class Plan:
     warnings: tuple[str, ...]
     inputs: Inputs
     budget: Budget = field(default_factory=Budget)
+    proxy_passwords: tuple[str, ...] = ()
 
     def below(self, directory: Path) -> tuple[TrialTask, ...]:
         """The trials with their folders in a run directory."""
@@ -128,7 +129,7 @@ def make_plan(suites: Sequence[Suite], choices: Choices, host: Mapping[str, str]
         warnings.append(f"agents run on this host with full permissions: run only cases that you trust; {safer}")
     budget = _budget(suites, choices, tuple(found.values()))
     told = tuple(dict.fromkeys(warnings))
-    return Plan(tuple(tasks), tuple(found.values()), versions, parallelism, told, inputs, budget)
+    return Plan(tuple(tasks), tuple(found.values()), versions, parallelism, told, inputs, budget, proxy_passwords(host))
 
 
 def _budget(suites: Sequence[Suite], choices: Choices, agents: Sequence[Agent]) -> Budget:

@@ -25,7 +25,7 @@ from skillup.environments.workspace import (
 from skillup.execution.agents import host_home
 from skillup.execution.inputs import refuse_changed
 from skillup.execution.task import Services, TrialTask
-from skillup.spec.agent import credentials_in
+from skillup.spec.agent import credentials_in, proxy_passwords
 
 _TAIL_BYTES = 4000
 """As much of a set-up step's output as a report shows."""
@@ -73,9 +73,10 @@ def skill_folder(engine: Engine, root: TrialRoot, name: str) -> Path:
 
 
 def secrets_of(task: TrialTask, host: Mapping[str, str]) -> tuple[str, ...]:
-    """The texts that nothing of this trial may show: the credentials of agent, suite, judge and login."""
+    """The texts that nothing of this trial may show: the credentials of agent, suite, judge, login and proxies."""
     judges = (ref.api_key for ref in task.judges.values() if ref.api_key)
-    secrets = (*task.agent.secrets, *credentials_in(task.environment.env), *judges)
+    proxies = (*proxy_passwords(host), *proxy_passwords(task.agent.env))
+    secrets = (*task.agent.secrets, *credentials_in(task.environment.env), *judges, *proxies)
     if not task.agent.has_login:
         return secrets
     engine = ENGINES[task.agent.engine]

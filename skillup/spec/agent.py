@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, ClassVar, Literal, Self
+from urllib.parse import unquote
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -53,6 +54,8 @@ _CREDENTIAL_VALUE = re.compile(
 _PLAIN_VALUE = re.compile(r"(?i)\d{0,9}|true|false|yes|no|on|off|none")
 """Switches and small numbers: no secret, and to mask them would mask half of every report."""
 
+_PROXY_NAME = re.compile(r"(?i)(?:https?|all)_proxy")
+
 OWN_VARIABLES = ("HOME", "TMPDIR", "GIT_CONFIG")
 """What every trial sets itself, `GIT_CONFIG_…` included, so that nothing of the host is seen."""
 
@@ -65,8 +68,20 @@ def is_secret(name: str, value: str) -> bool:
 
 
 def credentials_in(variables: Mapping[str, str]) -> tuple[str, ...]:
-    """The values of those variables that hold a secret."""
-    return tuple(value for name, value in variables.items() if is_secret(name, value))
+    """The values of those variables that hold a secret, and the passwords of proxies."""
+    whole = (value for name, value in variables.items() if is_secret(name, value))
+    return (*whole, *proxy_passwords(variables))
+
+
+def proxy_passwords(variables: Mapping[str, str]) -> tuple[str, ...]:
+    """What logs in at the proxies among these variables: password and `user:password`, as written and unquoted."""
+    found: dict[str, None] = {}
+    for name, value in variables.items():
+        login = value.rpartition("@")[0].rpartition("//")[2] if _PROXY_NAME.fullmatch(name) else ""
+        password = login.partition(":")[2]
+        if password:
+            found |= dict.fromkeys((password, unquote(password), login, unquote(login)))
+    return tuple(found)
 
 
 def _environment_name(name: str) -> str:

@@ -123,6 +123,30 @@ def test_the_key_of_the_host_is_not_passed_to_a_scripted_model(claude: Project, 
     assert HOST_KEY not in base64.b64decode(done.trial().response or "").decode()
 
 
+def test_the_password_of_a_proxy_is_masked(project: Project) -> None:
+    project.write("says.sh", 'echo "$https_proxy p@ss-of-proxy"\n')
+    project.write(
+        "show.yaml",
+        """
+        input: {prompt: show}
+        judge: {type: script, script_path: says.sh}
+        script:
+          - user: show
+            replies:
+              - calls: [{tool: bash, args: {command: 'echo "$https_proxy p@ss-of-proxy"'}}]
+              - say: "{{result}}"
+        """,
+    )
+    host = {"https_proxy": "http://me:p%40ss-of-proxy@127.0.0.1:9"}
+    done = project.run("show.yaml", "--agent", "demo", "--keep", "all", env=host)
+    assert done.trial().response == f"http://{MASK}@127.0.0.1:9 {MASK}", done.stderr
+    again = project.call("judge", done.directory, "--ask", "all", env=host)
+    assert again.code == 0, again.stderr
+    for form in ("p%40ss-of-proxy", "p@ss-of-proxy"):
+        assert leaks(done, form) == []
+        assert form not in done.stdout + done.stderr + again.stdout + again.stderr
+
+
 LOGIN = {
     "claudeAiOauth": {
         "accessToken": "sk-ant-oat01-0123456789abcdefghij",

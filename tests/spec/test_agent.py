@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from skillup.spec.agent import AgentProfile, ModelChoice, is_secret
+from skillup.spec.agent import AgentProfile, ModelChoice, credentials_in, is_secret
 
 
 def problem_of(profile: dict[str, Any]) -> str:
@@ -49,6 +49,24 @@ def test_a_secret_is_known_by_the_shape_of_its_value() -> None:
 @pytest.mark.parametrize("value", ["/runs/task-lists-and-more", "disk_usage_by_folder", "desk-abcdefghijkl"])
 def test_a_key_begins_where_a_word_begins(value: str) -> None:
     assert not is_secret("HARMLESS", value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "found"),
+    [
+        (
+            "https_proxy",
+            "http://me:p%40ss-word@proxy:3128",
+            ("p%40ss-word", "p@ss-word", "me:p%40ss-word", "me:p@ss-word"),
+        ),
+        ("ALL_PROXY", "me:in/the@clear@proxy:3128/", ("in/the@clear", "me:in/the@clear")),
+        ("http_proxy", "http://me@proxy:3128", ()),
+        ("http_proxy", "http://proxy:3128", ()),
+        ("no_proxy", "a:b@c", ()),
+    ],
+)
+def test_the_password_of_a_proxy_is_a_secret(name: str, value: str, found: tuple[str, ...]) -> None:
+    assert credentials_in({name: value}) == found
 
 
 @pytest.mark.parametrize("value", ["4096", "true", "", "off"])
