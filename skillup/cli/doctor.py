@@ -97,12 +97,14 @@ def _show_left(base: Path) -> None:
     """What runs left behind that died: the next start removes it."""
     from skillup.environments.host import left_roots
     from skillup.environments.survivors import survivors
+    from skillup.masking import Masker
     from skillup.reports.plain import plain
 
     for root in left_roots(base):
         _line("left behind", f"{root}, of a run that died; the next run removes it")
     for one in survivors():
-        _line("left behind", f"process {one.pid} of the run that died as process {one.run}: {plain(one.command)}")
+        command = Masker().text(plain(one.command))
+        _line("left behind", f"process {one.pid} of the run that died as process {one.run}: {command}")
         _line("", "`skillup run --resume` of that run ends it")
 
 

@@ -70,6 +70,8 @@ def take_up(
     from skillup.execution import rundir
     from skillup.execution.directories import held
     from skillup.execution.resume import Unfinished
+    from skillup.masking import Masker
+    from skillup.reports.plain import plain
 
     directory = Path(os.path.abspath(options["resume"]))  # noqa: PTH100 - links in it are the user's own
     _refuse_others(options)
@@ -77,7 +79,7 @@ def take_up(
     stack.enter_context(held(directory, "skillup run --resume", hint="resume a copy of the run"))
     unfinished = Unfinished.load(directory)
     for line in () if options["dry_run"] else unfinished.end_processes():
-        click.echo(f"warning: {line}", err=True)
+        click.echo(f"warning: {Masker().text(plain(line))}", err=True)
     if unfinished.journal.torn_bytes:
         number = len(unfinished.journal.entries) + 1
         click.echo(f"warning: {directory}/journal.jsonl:{number}: the last line was torn, and is left out", err=True)

@@ -94,7 +94,10 @@ class Unfinished:
                 journal.ended("trial_ended", folder, self.ended[name])
 
     def end_processes(self) -> tuple[str, ...]:
-        """Ends what the processes of this run left behind; a line for each that was found, and what became of it."""
+        """Ends what the processes of this run left behind; a line for each that was found, and what became of it.
+
+        The lines hold command lines as they are: agents' texts, with whatever control sequences and keys are in them.
+        """
         marks = {entry.mark for entry in self.journal.entries if entry.mark is not None}
         found, left = end_survivors(marks)
         still = {one.pid for one in left}

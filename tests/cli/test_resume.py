@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from skillup.execution.journal import read_journal
+from skillup.masking import MASK
 from skillup.results import JournalEntry, RunManifest, RunResult
 from tests.forked import Ended, Forked
 from tests.support import Project, processes_mentioning
@@ -447,8 +448,10 @@ def test_what_is_no_run_directory_is_named_and_left_alone(project: Project, fork
 
 def test_what_a_killed_run_left_is_listed_and_then_ended(suite: Project, forked: Forked) -> None:
     """Skillup and everything that owns its processes are killed: a daemon without a name or a folder is left."""
-    mark = f"86400.{os.getpid()}"
-    daemon = f"env -i setsid -f sh -c 'trap \"\" TERM; cd /; exec sleep {mark}' > /dev/null 2>&1 < /dev/null"
+    mark = f"left-by.{os.getpid()}"
+    odd = '"\x1b[2J sk-ant-0123456789abcdef0123"'
+    command = f"tail -f /dev/null {mark}"
+    daemon = f"env -i setsid -f sh -c 'trap \"\" TERM; cd /; exec {command} {odd}' > /dev/null 2>&1 < /dev/null"
     (suite.root / "wait.sh").write_text(
         f"[ -e {suite.root}/waits ] || {daemon}; {(suite.root / 'wait.sh').read_text()}"
     )
@@ -456,12 +459,12 @@ def test_what_a_killed_run_left_is_listed_and_then_ended(suite: Project, forked:
     until((suite.root / "waits").exists)
     kill_with_its_owners(pid)
     assert forked.wait().code == -signal.SIGKILL
-    (alive,) = processes_mentioning(f"sleep\0{mark}")
+    (alive,) = processes_mentioning(f"null\0{mark}")
     stranger = suite.start("run", "cases/a-ends.yaml", "--agent", "demo", "--output-dir", "other")
     assert suite.wait(stranger, suite.root / "other").code == 0, "another run ends nothing of this one"
     number = alive.partition(":")[0]
     told = forked.call(suite, "doctor").stdout
-    assert f"process {number} of the run that died as process {pid}: sleep {mark}" in told
+    assert f"process {number} of the run that died as process {pid}: {command} [2J {MASK}\n" in told
     before = time.monotonic()
     (suite.root / "go").touch()
     forked.start(suite, "run", "--resume", "run")
@@ -469,7 +472,7 @@ def test_what_a_killed_run_left_is_listed_and_then_ended(suite: Project, forked:
     assert time.monotonic() - before < 5
     done = forked.wait()
     assert done.code == 0, done.stderr
-    assert f"warning: process {number} of the run that died (sleep {mark}) was ended" in done.stderr
+    assert f"warning: process {number} of the run that died ({command} [2J {MASK}) was ended" in done.stderr
     assert f"process {number}" not in forked.call(suite, "doctor").stdout
 
 
