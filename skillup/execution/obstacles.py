@@ -64,7 +64,15 @@ def permission_obstacle(agent: Agent, wanted: Environment) -> Failure | None:
         message = f"the sandbox of {agent.engine} itself cannot be made within `environment.type: {wanted.type}`"
         hint = "switch it off (Codex: `settings: {sandbox: danger-full-access}`): the environment confines it"
         return _obstacle("environment", message, hint)
-    if agent.permissions == "full" or wanted.type != "none" or confines_itself:
+    if agent.permissions == "full" or confines_itself:
+        return None
+    if agent.shared_home is not None:
+        message = (
+            f"{agent.name} asks for `permissions: workspace`, and it can write in {agent.shared_home}, its shared home"
+        )
+        hint = "use `session_binding: isolated`, with `login: copy` where it needs a login, or `permissions: full`"
+        return _obstacle("environment", message, hint)
+    if wanted.type != "none":
         return None
     message = f"{agent.name} asks for `permissions: workspace`, and on the host nothing keeps it from writing elsewhere"
     return _obstacle(

@@ -121,6 +121,7 @@ def make_plan(suites: Sequence[Suite], choices: Choices, host: Mapping[str, str]
     for suite, agents in zip(suites, agents_by_suite, strict=True):
         warnings += _redirections(suite, agents)
     warnings += [_sharing(agent) for agent in found.values() if agent.shared_home]
+    warnings += [_opening(task) for task in tasks if task.agent.shared_home and task.environment.type != "none"]
     for place in sorted({place for agent in found.values() for place in ENGINES[agent.engine].host_policy}):
         if Path(place).exists():
             warnings.append(f"{place} is obeyed by its CLI whatever home it gets: trials are not free of this host")
@@ -250,3 +251,8 @@ def _sharing(agent: Agent) -> str:
         f"all trials of {agent.name} share {agent.shared_home}: what it holds (instructions, skills, settings) is part "
         "of every trial, and results are comparable only with each other"
     )
+
+
+def _opening(task: TrialTask) -> str:
+    where = f"{task.agent.shared_home} from within `environment.type: {task.environment.type}`"
+    return f"{task.agent.name} can write in {where}: what it leaves there, its CLI obeys on this host later"

@@ -114,6 +114,26 @@ def test_an_agent_that_may_write_in_its_trial_alone_needs_a_sandbox(project: Pro
 
 
 @pytest.mark.usefixtures("bubblewrap")
+def test_a_shared_home_is_told_as_a_way_out_and_refused_to_an_agent_that_may_write_in_its_trial_alone(
+    project: Project,
+) -> None:
+    (project.root / "home").mkdir()
+    profile = "engine: builtin\nmodel: scripted\nsession_binding: shared\nhome: ../home\n"
+    project.write("agents/loose.yaml", profile)
+    project.write("agents/careful.yaml", f"{profile}permissions: workspace\n")
+    write(project, "type: bubblewrap")
+    done = project.run(".", "--agent", "careful", "--agent", "loose")
+    assert done.trial(agent="loose").status == "PASS"
+    assert "loose can write in" in done.stderr
+    assert "from within `environment.type: bubblewrap`" in done.stderr
+    error = done.trial(agent="careful").error
+    assert error is not None
+    assert (error.kind, error.phase) == ("environment", "plan")
+    assert "it can write in" in error.message
+    assert "session_binding: isolated" in error.hint
+
+
+@pytest.mark.usefixtures("bubblewrap")
 def test_a_cli_with_a_sandbox_of_its_own_is_refused_in_another_and_careful_on_the_host(project: Project) -> None:
     """Within another sandbox Codex runs no command and ends well: a case would blame the agent for it."""
     settings = "settings: {binary: ./codex, sandbox: workspace-write}\npermissions: workspace\n"
