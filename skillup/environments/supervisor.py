@@ -49,6 +49,7 @@ import sys
 import time
 from collections.abc import Callable, Collection, Iterator
 
+PR_SET_DUMPABLE = 4
 PR_SET_NAME = 15
 PR_SET_CHILD_SUBREAPER = 36
 PROCESS_NAME = b"skillup-owner"  # shown by ps; an agent's `killall -9 python3` does not match it
@@ -192,6 +193,11 @@ def adopt_orphans() -> None:
     libc = ctypes.CDLL(None)
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     libc.prctl(PR_SET_NAME, PROCESS_NAME, 0, 0, 0)
+
+
+def lock_out() -> None:
+    """Let no process of the same user look into this one or take its sockets; forks inherit it, programs do not."""
+    ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def read_exactly(sock: socket.socket, count: int) -> bytes:
@@ -673,7 +679,9 @@ def meet(path: str) -> socket.socket:
 
 
 def main(place: str, mode: str) -> None:
-    """Run the nursery on an inherited socket, or on the one that waits for it at a path."""
+    """Run the nursery on an inherited socket, or, in a container, on the one that waits for it at a path."""
+    if place.startswith("/"):
+        lock_out()
     signal.pthread_sigmask(signal.SIG_SETMASK, [])  # the thread that started us may block SIGCHLD
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)

@@ -193,6 +193,12 @@ def test_standard_streams_are_files_of_the_host(box: Box) -> None:
     assert (box.output.read_bytes(), box.errors.read_bytes()) == (b"\xff\x00 told\n", b"err\n")
 
 
+def test_who_owns_its_processes_cannot_be_looked_into(box: Box) -> None:
+    for text in ("cat /proc/1/environ", "ls -l /proc/1/fd/", "cat /proc/$PPID/maps", "exec 3< /proc/$PPID/mem"):
+        assert box.shell(text).exit_code != 0, text
+        assert "Permission denied" in box.errors.read_text()
+
+
 def test_a_supervisor_that_the_agent_kills_leaves_nothing(box: Box) -> None:
     with pytest.raises(SupervisorLostError):
         box.shell("sleep 0.5; (env -i setsid sleep 4855 &); kill -9 $PPID; sleep 4855")
