@@ -62,7 +62,7 @@ class RunBudget:
 def _taken(tried: Tried) -> _Taken:
     judging = None if isinstance(tried, TornAttempt) else tried.judging
     torn = isinstance(tried, TornAttempt)  # what its last turn took is in no figure
-    idle = isinstance(tried, TrialResult) and tried.turns == 0  # nothing was started, so nothing was taken
+    idle = isinstance(tried, TrialResult) and _never_began(tried)
     cost, tokens = tried.cost_usd, tried.usage.total_tokens
     return _Taken(
         cost_usd=(cost or 0.0) + (judging.known_cost_usd if judging else 0.0),
@@ -70,6 +70,13 @@ def _taken(tried: Tried) -> _Taken:
         cost_unsaid=torn or (cost is None and not idle) or (judging is not None and judging.cost_usd is None),
         tokens_unsaid=torn or (tokens is None and not idle) or (judging is not None and judging.total_tokens is None),
     )
+
+
+def _never_began(tried: TrialResult) -> bool:
+    """Whether no CLI was started, so that nothing was taken; one that was lost in its first turn has no turn, too."""
+    error = tried.error
+    before = error is None or error.phase in ("plan", "setup") or error.kind == "engine_missing"
+    return tried.turns == 0 and before
 
 
 def _unsaid(count: int, what: str) -> str:

@@ -142,11 +142,14 @@ class TrialFolder:
         """Saves the resolved case: the judge reads the checks from here, not from the suite."""
         write_json(self.path / "case.json", masked(case, self.masker, only_set=True))
 
-    def save_turn(self, record: TurnRecord, streams: tuple[Path, Path] | None) -> None:
-        """Saves a finished turn, before the next one starts; `turn.json` last, as the sign that all of it is there."""
+    def save_turn(self, record: TurnRecord, streams: tuple[Path, Path]) -> None:
+        """Saves a finished turn, before the next one starts; `turn.json` last, as the sign that all of it is there.
+
+        Of `streams`, stdout and stderr, what is not there, because the CLI was never started, is not saved.
+        """
         folder = self.path / f"turn-{record.number}"
         folder.mkdir()
-        for source, name in zip(streams or (), ("stdout", "stderr"), strict=False):
+        for source, name in zip(streams, ("stdout", "stderr"), strict=True):
             partial = folder / f".{name}.{os.getpid()}.partial"
             copy_masked(source, partial, self.masker)
             if partial.exists():

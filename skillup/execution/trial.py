@@ -211,7 +211,7 @@ def _play(place: Place, number: int, turn: Turn, state: State) -> Step:
         error = fault if isinstance(fault, TrialError) else TrialError("environment", f"the machine refused: {fault}")
         error.turn = number
         step = _stopped(TurnRecord(number=number, content=turn.content, status="error"), state, error)
-        place.folder.save_turn(step.record, None)
+        place.folder.save_turn(step.record, (files.stdout, files.stderr))
         return step
     snapshot = take(place.root.workspace, state.snapshot, keep=place.log.keep, wanted=place.log.wanted)
     place.log.save(number, snapshot)

@@ -110,6 +110,21 @@ def test_a_budget_of_money_is_refused_where_an_agent_does_not_say_what_it_costs(
     assert f"--max-cost-usd: {said}" in refused.stderr
 
 
+def test_a_cli_whose_supervisor_was_lost_keeps_its_output_and_has_an_unknown_cost(project: Project) -> None:
+    suite(project, "max_tokens: 1000", cases=1)
+    body = "say(assistant(text('half an answer')))\nos.kill(os.getppid(), signal.SIGKILL)\ntime.sleep(60)"
+    done = project.run("eval.yaml", "--agent", fake_claude(project, "lost", body), "--retries", "0")
+    lost = done.trial()
+    assert (lost.grading.code, lost.usage.total_tokens) == ("environment", None)
+    assert b"half an answer" in (done.folder() / "turn-1" / "stdout").read_bytes()
+    assert (done.folder() / "turn-1" / "stderr").exists()
+    known = lost.usage.model_copy(update={"input_tokens": 9, "output_tokens": 1})
+    budget = RunBudget(Budget(max_tokens=10))
+    budget.add(Path("one"), lost)
+    budget.add(Path("another"), lost.model_copy(update={"usage": known}))
+    assert budget.reached == "max_tokens of the run: 10 of 10 used, and 1 attempt did not say what all of it used"
+
+
 def test_of_several_suites_the_least_of_each_figure_holds() -> None:
     budgets = [Budget(max_tokens=5, max_seconds=9.0), Budget(max_tokens=3), Budget()]
     assert tightest(budgets, Budget()) == Budget(max_tokens=3, max_seconds=9.0)

@@ -93,7 +93,7 @@ def test_hostile_answers_are_saved_and_judged(tmp_path: Path) -> None:
     told = turn(response=HOSTILE, messages=[message], notes=[HOSTILE], unfinished_background=[HOSTILE])
     place = folder(tmp_path)
     place.save_case(case())
-    place.save_turn(told, None)
+    place.save_turn(told, (tmp_path / "out", tmp_path / "err"))
     place.save_record(record(turns=(told,)))
     assert grade(place.path).status == "FAIL"
     saved = read_model(place.path / "record.json", TrialRecord)
@@ -193,7 +193,7 @@ class TestMasking:
             )
         )
         told = turn(captures=[{"variable": "x", "value": word, "defaulted": True}])
-        place.save_turn(told, None)
+        place.save_turn(told, (tmp_path / "out", tmp_path / "err"))
         place.save_record(record(turns=(told,), session_ids=("s",)))
         assert grade(place.path).status == "PASS"
         assert MASK in everything(place.path)
@@ -225,10 +225,8 @@ class TestATurn:
 
     def test_that_never_began_has_no_streams(self, tmp_path: Path) -> None:
         place = folder(tmp_path)
-        place.save_turn(turn(status="error", response=None), None)
-        place.save_turn(turn(number=2), (tmp_path / "never", tmp_path / "there"))
+        place.save_turn(turn(status="error", response=None), (tmp_path / "never", tmp_path / "there"))
         assert [path.name for path in (place.path / "turn-1").iterdir()] == ["turn.json"]
-        assert [path.name for path in (place.path / "turn-2").iterdir()] == ["turn.json"]
 
 
 class TestTheKeptWorkspace:
