@@ -173,12 +173,12 @@ def carry_out(
             )
             for result in ended.values():
                 for tried in (*(result.attempt_results or (result,)), *result.torn_attempts):
-                    work.budget.add(directory / tried.folder, tried)
+                    work.budget.add(directory / tried.folder, tried, earlier=True)
                 for session in result.session_ids:
                     services.sessions.owner(session, directory / result.folder)
             for task in tasks:
                 for torn in torn_attempts(task.folder):  # what was spent on a trial without an end was spent, too
-                    work.budget.add(directory / torn.folder, torn)
+                    work.budget.add(directory / torn.folder, torn, earlier=True)
             new = run_all(tasks, services, work.plan.parallelism)
         results = rundir.in_order(manifest, (*ended.values(), *new))
         how = _how_it_ended(work, whole=len(results) == len(manifest.trials))
@@ -216,11 +216,16 @@ def conclude(work: Work, directory: Path, run: RunResult, *, shows: bool = True)
     ended, total = len(run.case_results), run.trials_planned
     if run.status == "stopped":
         click.echo(f"stopped by {run.stopped_by}; {total - ended} of {total} trials were not run", err=True)
-        click.echo(f"`skillup run --resume {directory}` goes on under a larger budget", err=True)
+        click.echo(f"`skillup run --resume {directory}` goes on{_how_to_go_on(work, run)}", err=True)
         return exit_code(run.totals, stopped=True)
     click.echo(f"interrupted: {ended} of {total} trials ended and are on disk", err=True)
     click.echo(f"`skillup run --resume {directory}` goes on", err=True)
     return exit_code(run.totals, interrupted=True)
+
+
+def _how_to_go_on(work: Work, run: RunResult) -> str:
+    """How a run that was stopped goes on when it is resumed."""
+    return " without knowing that" if run.stopped_by == work.budget.unknown else " under a larger budget"
 
 
 def _say_broken_off(directory: Path, manifest: RunManifest, error: Exception) -> None:

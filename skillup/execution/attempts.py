@@ -97,7 +97,7 @@ def _attempt(task: TrialTask, services: Services) -> TrialResult:
     """Makes an attempt, or takes it as it is when it has ended before."""
     if (task.attempt_folder / "result.json").exists():
         result = read_model(task.attempt_folder / "result.json", TrialResult)
-        services.budget.add(task.attempt_folder, result)
+        services.budget.add(task.attempt_folder, result, earlier=True)
         return result
     if not has_record(task.attempt_folder):
         services.journal.write("attempt_started", task.folder, attempt=task.attempt)

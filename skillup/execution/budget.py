@@ -18,12 +18,17 @@ Tried = TrialResult | AttemptResult | TornAttempt
 
 @dataclass(frozen=True)
 class _Taken:
-    """What one attempt and its judging took, as far as that is known; `unsaid` figures are not 0 but unknown."""
+    """What one attempt and its judging took, as far as that is known; `unsaid` figures are not 0 but unknown.
 
+    `silent` says of which of the two figures of its own, without judging, an attempt of this very run said nothing.
+    """
+
+    folder: str
     cost_usd: float
     tokens: int
     cost_unsaid: bool
     tokens_unsaid: bool
+    silent: tuple[bool, bool]
 
 
 class RunBudget:
@@ -35,14 +40,17 @@ class RunBudget:
         self._began = time.monotonic()
         self._taken: dict[Path, _Taken] = {}
 
-    def add(self, folder: Path, tried: Tried) -> None:
-        """Counts the attempt kept in a folder; one that is counted again, because it was judged again, counts once."""
+    def add(self, folder: Path, tried: Tried, *, earlier: bool = False) -> None:
+        """Counts the attempt kept in a folder; one that is counted again, because it was judged again, counts once.
+
+        An `earlier` one is from before the run was resumed: what it did not say keeps nobody from going on.
+        """
         with self._lock:
-            self._taken[folder] = _taken(tried)
+            self._taken[folder] = _taken(tried, earlier=earlier)
 
     @property
     def reached(self) -> str:
-        """Which limit is reached, in words; empty while there is something left."""
+        """Which limit is reached, or that nobody can tell, in words; empty while there is something left."""
         with self._lock:
             taken = tuple(self._taken.values())
         most = self._most
@@ -56,19 +64,36 @@ class RunBudget:
             return f"max_tokens of the run: {tokens:,} of {most.max_tokens:,} used{unsaid}"
         if most.max_seconds is not None and seconds >= most.max_seconds:
             return f"max_seconds of the run: {seconds:.0f} s of {most.max_seconds:g} s have passed"
+        return self.unknown
+
+    @property
+    def unknown(self) -> str:
+        """Why nobody can tell whether the limit of money, or tokens, is reached, in words; empty where all is known."""
+        with self._lock:
+            taken = tuple(self._taken.values())
+        for one in taken:
+            cost_silent, tokens_silent = one.silent
+            for most, silent, what in (
+                (self._most.max_cost_usd, cost_silent, "what it cost"),
+                (self._most.max_tokens, tokens_silent, "how many tokens it used"),
+            ):
+                if most is not None and silent:
+                    return f"the budget cannot be held to: {one.folder} did not say {what}"
         return ""
 
 
-def _taken(tried: Tried) -> _Taken:
+def _taken(tried: Tried, *, earlier: bool) -> _Taken:
     judging = None if isinstance(tried, TornAttempt) else tried.judging
     torn = isinstance(tried, TornAttempt)  # what its last turn took is in no figure
     idle = isinstance(tried, TrialResult) and _never_began(tried)
     cost, tokens = tried.cost_usd, tried.usage.total_tokens
     return _Taken(
+        folder=tried.folder,
         cost_usd=(cost or 0.0) + (judging.known_cost_usd if judging else 0.0),
         tokens=(tokens or 0) + (judging.known_tokens if judging else 0),
         cost_unsaid=torn or (cost is None and not idle) or (judging is not None and judging.cost_usd is None),
         tokens_unsaid=torn or (tokens is None and not idle) or (judging is not None and judging.total_tokens is None),
+        silent=(False, False) if earlier or idle else (cost is None, tokens is None),
     )
 
 

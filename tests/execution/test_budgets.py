@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from pathlib import Path
 
 from skillup.execution.budget import RunBudget
@@ -125,6 +126,30 @@ def test_a_cli_whose_supervisor_was_lost_keeps_its_output_and_has_an_unknown_cos
     assert budget.reached == "max_tokens of the run: 10 of 10 used, and 1 attempt did not say what all of it used"
 
 
+def test_a_budget_that_cannot_be_held_to_stops_the_run_until_somebody_resumes_it(project: Project) -> None:
+    suite(project, "max_cost_usd: 0.03", cases=3)
+    flag = project.root / "works"
+    body = f"if not os.path.exists({str(flag)!r}): os.kill(os.getpid(), signal.SIGKILL)\n{COSTS}"
+    done = project.run("eval.yaml", "--agent", fake_claude(project, "dies", body), "--retries", "0")
+    said = "the budget cannot be held to: case-0/dies/with_skill/trial-1/attempt-1 did not say what it cost"
+    assert (done.code, ended(done), done.run.status) == (3, [("case-0", "ERROR")], "stopped")
+    assert f"stopped by {said}; 2 of 3 trials were not run" in done.stderr
+    assert f"`skillup run --resume {done.directory}` goes on without knowing that" in done.stderr
+    flag.touch()
+    assert project.call("run", "--resume", done.directory).code == 3
+    assert ended(done) == [("case-0", "ERROR"), ("case-1", "PASS"), ("case-2", "PASS")]
+
+
+def test_an_attempt_that_started_no_cli_took_nothing(project: Project) -> None:
+    suite(project, "max_tokens: 1000", cases=2)
+    project.write(
+        "eval.yaml", f"{textwrap.dedent(SUITE % 'max_tokens: 1000')}environment: {{setup_steps: [run: 'false']}}"
+    )
+    done = project.run("eval.yaml", "--agent", fake_claude(project, "cheap", COSTS))
+    assert ended(done) == [("case-0", "ERROR"), ("case-1", "ERROR")]
+    assert done.run.status == "finished"
+
+
 def test_of_several_suites_the_least_of_each_figure_holds() -> None:
     budgets = [Budget(max_tokens=5, max_seconds=9.0), Budget(max_tokens=3), Budget()]
     assert tightest(budgets, Budget()) == Budget(max_tokens=3, max_seconds=9.0)
@@ -141,6 +166,9 @@ def test_an_attempt_that_is_judged_again_counts_once(project: Project) -> None:
     assert budget.reached == ""
     unknown = saved.usage.model_copy(update={"input_tokens": None})
     budget.add(Path("another"), saved.model_copy(update={"usage": unknown}))
+    said = "the budget cannot be held to: case-0/cheap/with_skill/trial-1/attempt-1 did not say how many tokens it used"
+    assert budget.reached == budget.unknown == said
+    budget.add(Path("another"), saved.model_copy(update={"usage": unknown}), earlier=True)
     assert budget.reached == "", "what is not known is not counted"
     budget.add(Path("a third"), saved)
     said = "max_tokens of the run: 200 of 150 used, and 1 attempt did not say what all of it used"
