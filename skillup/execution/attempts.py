@@ -35,11 +35,12 @@ PASSING_FAULTS: Final[frozenset[ErrorKind]] = frozenset(
 VALID = ("PASS", "FAIL")
 
 
-def run_attempts(task: TrialTask, services: Services) -> TrialResult:
+def run_attempts(task: TrialTask, services: Services) -> TrialResult | None:
     """Runs a trial, or its judging, again where that is called for and allowed; `result.json` of the trial is last.
 
     Attempts that are there from before count: those that ended are not made again, those that were torn stay as they
-    are, and the next one has the next number.
+    are, and the next one has the next number. None where another is called for and the run has no budget left for it:
+    the trial has no result, so that the run can be resumed with it.
 
     Raises:
         Cancelled: the user stopped the run; the attempts that had ended are on disk, the trial has no result.
@@ -51,18 +52,21 @@ def run_attempts(task: TrialTask, services: Services) -> TrialResult:
     settled = sum(number <= before.settled for number in before.whole)
     number, repeated = before.last, before.repeated
     while (pause := pause_before_next(results[settled:], task.retry, repeated)) is not None:
-        if results[settled:] and not _can_pay(task, results[settled:], services):
-            break
-        if pause:
-            services.journal.write("retry_wait", task.folder, attempt=number, seconds=round(pause, 3))
-        if results[settled:] and _lacks_answers(results[-1]):
-            services.pause(pause)
+        again, waited = bool(results[settled:]), 0.0
+        if again:
+            if used_up(task.case, task.agent, [result.usage for result in results[settled:]]):
+                break
+            if services.withholds():
+                return None
+            if pause:
+                services.journal.write("retry_wait", task.folder, attempt=number, seconds=round(pause, 3))
+            waited = services.wait_for(None if _lacks_answers(results[-1]) else task.agent, pause)
+            if services.withholds():
+                return None  # the run's seconds passed meanwhile
+        if again and _lacks_answers(results[-1]):
             repeated += 1
             results[-1] = _made(replace(task, attempt=results[-1].attempts), services, _judge_again)
         else:
-            waited = services.wait_for(task.agent, pause) if results[settled:] else 0.0
-            if results[settled:] and services.budget.reached:
-                break  # the run's seconds passed meanwhile
             number += 1
             results.append(_attempt(replace(task, attempt=number, waited_seconds=waited), services))
             services.pools.heard(task.agent, results[-1].error)
@@ -80,11 +84,6 @@ def judge_attempts(folder: Path, criteria: CriteriaStep, other: Case | None = No
     """
     results = [grade(folder / f"attempt-{number}", criteria, other) for number in saved_trial(folder).whole]
     return _save(folder, results) if results else None
-
-
-def _can_pay(task: TrialTask, results: Sequence[TrialResult], services: Services) -> bool:
-    """Whether one more attempt may begin: neither the trial nor the run has taken all that it may."""
-    return not services.budget.reached and not used_up(task.case, task.agent, [result.usage for result in results])
 
 
 def _judge_again(task: TrialTask, services: Services) -> TrialResult:

@@ -19,8 +19,8 @@ def run_all(tasks: Sequence[TrialTask], services: Services, parallelism: int) ->
     """Runs every trial, at most `parallelism` at once; the results stand in the order of the tasks.
 
     When `services.cancelled` is set no further trial starts, the running ones are ended, and only finished ones are
-    in the result. When `services.budget` is reached no further trial starts, and the running ones go on. Each trial is
-    on disk the moment it ends.
+    in the result. When `services.budget` is reached no further trial or attempt starts, and the running ones go on; a
+    trial that another attempt was withheld from is not in the result, either. Each is on disk the moment it ends.
 
     Raises:
         RunDirectoryError: a trial could not be saved. The others were stopped: what cannot be kept need not be run.
@@ -33,14 +33,16 @@ def run_all(tasks: Sequence[TrialTask], services: Services, parallelism: int) ->
         while (taken := waiting.take(services.begins_no_more)) is not None:
             index, task = taken
             try:
-                done[index] = run_attempts(task, services)
+                result = run_attempts(task, services)
             except Cancelled:
                 return
             except Exception as error:  # noqa: BLE001 - raised by the main thread: here nobody would see it
                 broken.append(error)
                 services.cancelled.set()
                 return
-            result = done[index]
+            if result is None:
+                continue  # the queue knows whether any other may begin
+            done[index] = result
             waiting.ended(task, result.status)
             total = len(task.case.turns)
             services.tell(Progress(task.label, total, total, result.status, result.grading.reason))

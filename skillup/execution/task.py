@@ -121,8 +121,8 @@ class Services(Processes):
     sessions: SessionClaims = field(default_factory=SessionClaims)
     budget: RunBudget = field(default_factory=RunBudget)
 
-    def wait_for(self, agent: Agent, seconds: float) -> float:
-        """Waits so long, and on while the agent's provider is left alone; gives the seconds that it took.
+    def wait_for(self, agent: Agent | None, seconds: float) -> float:
+        """Waits so long, and on while the agent's provider, if one is asked, is left alone; gives the seconds it took.
 
         A run whose budget is reached meanwhile is waited for no longer.
 
@@ -130,11 +130,18 @@ class Services(Processes):
             Cancelled: the user stopped the run.
         """
         begun = now = time.monotonic()
-        while (left := max(begun + seconds - now, self.pools.seconds_left(agent))) > 0 and not self.budget.reached:
+        while not self.budget.reached:
+            left = max(begun + seconds - now, self.pools.seconds_left(agent) if agent else 0.0)
+            if left <= 0:
+                break
             self.pause(min(left, _LOOK_SECONDS))
             now = time.monotonic()
         return now - begun
 
+    def withholds(self) -> bool:
+        """Whether no further attempt at a trial is to begin, for a reason of the run's and not of the trial's own."""
+        return bool(self.budget.reached)
+
     def begins_no_more(self) -> bool:
         """Whether no further trial is to begin: the user stopped the run, or its budget is reached."""
-        return self.cancelled.is_set() or bool(self.budget.reached)
+        return self.cancelled.is_set() or self.withholds()

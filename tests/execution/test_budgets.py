@@ -69,13 +69,17 @@ def test_the_command_line_outranks_the_suite_and_every_figure_has_its_option(pro
     assert "stopped by max_seconds of the run: " in done.stderr
 
 
-def test_attempts_count_and_what_is_not_known_is_said(project: Project) -> None:
-    suite(project, "max_tokens: 150", cases=2)
+def test_attempts_count_and_one_that_the_run_cannot_pay_for_is_made_when_it_is_resumed(project: Project) -> None:
+    suite(project, "max_tokens: 50", cases=2)
     body = "say({**result('', tokens=90), 'is_error': True, 'api_error_status': 529})"
-    done = project.run("eval.yaml", "--agent", fake_claude(project, "failing", body))
+    done = project.run("eval.yaml", "--agent", fake_claude(project, "failing", body), "--retries", "1")
     assert done.code == 3
+    assert ended(done) == [], "the first attempt used up what there was, and the second is still to be made"
+    trial = done.directory / "case-0/failing/with_skill/trial-1"
+    assert [path.name for path in trial.iterdir()] == ["attempt-1"]
+    assert project.call("run", "--resume", done.directory, "--max-tokens", "150").code == 3
     assert ended(done) == [("case-0", "ERROR")]
-    assert done.trial().attempts == 2, "the second attempt used up what was left, so there was no third"
+    assert done.trial().attempts == 2
     project.write("cases/case-0.yaml", CASE + "    constraints: {max_tokens: 50}\n")
     done = project.run("cases/case-0.yaml", "--agent", "failing")
     assert done.trial().attempts == 1, "all attempts at a trial have the trial's own limit together"

@@ -63,6 +63,15 @@ def test_the_policy_bounds_how_often(project: Project, retries: int, on: str, as
     assert_started_once(project, done)
 
 
+def test_a_pause_before_it_ends_with_the_seconds_of_the_run(project: Project) -> None:
+    later = Fault("status", 401, "come back", retry_after=30)
+    with judging(later) as (_, variables):
+        arguments = ("eval.yaml", "--agent", "demo", "--max-seconds", "1")
+        done = suite(project, retries=1).run(*arguments, env=variables, seconds=25)
+    assert (done.code, done.run.case_results) == (3, ())
+    assert "stopped by max_seconds of the run: " in done.stderr
+
+
 def test_what_no_judge_could_answer_is_not_asked_again(project: Project) -> None:
     unsure = {"polite": given("cannot_determine", reason="It was not shown.")}
     with judging(unsure, SHORT) as (route, variables):

@@ -181,8 +181,7 @@ def test_a_wait_ends_with_the_seconds_of_the_run(project: Project) -> None:
         done = project.run(*arguments, "--retries", "1", "--max-seconds", "3", seconds=60)
     assert done.code == 3
     assert len(model.received) == 1
-    (trial,) = done.run.case_results
-    assert (trial.grading.code, trial.attempts) == ("rate_limit", 1)
+    assert done.run.case_results == (), "the attempt that was waited for is still to be made"
     assert "stopped by max_seconds of the run: " in done.stderr
 
 
