@@ -162,7 +162,7 @@ def carry_out(
     from skillup.errors import RunDirectoryError
     from skillup.execution import rundir
     from skillup.execution.runner import run_all
-    from skillup.execution.saved import torn_attempts
+    from skillup.execution.saved import ended_attempts, torn_attempts
     from skillup.execution.services import open_services
 
     tasks = tuple(task for task in work.plan.below(directory) if str(task.folder.relative_to(directory)) not in ended)
@@ -176,9 +176,11 @@ def carry_out(
                     work.budget.add(directory / tried.folder, tried, earlier=True)
                 for session in result.session_ids:
                     services.sessions.owner(session, directory / result.folder)
-            for task in tasks:
-                for torn in torn_attempts(task.folder):  # what was spent on a trial without an end was spent, too
+            for task in tasks:  # what was spent on a trial without an end was spent, too
+                for torn in torn_attempts(task.folder):
                     work.budget.add(directory / torn.folder, torn, earlier=True)
+                for folder, attempt in ended_attempts(task.folder).items():
+                    work.budget.add(folder, attempt, earlier=True)
             new = run_all(tasks, services, work.plan.parallelism)
         results = rundir.in_order(manifest, (*ended.values(), *new))
         how = _how_it_ended(work, whole=len(results) == len(manifest.trials))

@@ -95,9 +95,7 @@ def _judge_again(task: TrialTask, services: Services) -> TrialResult:
 def _attempt(task: TrialTask, services: Services) -> TrialResult:
     """Makes an attempt, or takes it as it is when it has ended before."""
     if (task.attempt_folder / "result.json").exists():
-        result = read_model(task.attempt_folder / "result.json", TrialResult)
-        services.budget.add(task.attempt_folder, result, earlier=True)
-        return result
+        return read_model(task.attempt_folder / "result.json", TrialResult)
     if not has_record(task.attempt_folder):
         services.journal.write("attempt_started", task.folder, attempt=task.attempt)
     result = _made(task, services)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from skillup.execution.store import move, read_model
-from skillup.results import SavedTurn, TornAttempt
+from skillup.results import SavedTurn, TornAttempt, TrialResult
 from skillup.transcript import add_usage
 
 _ATTEMPT = re.compile(r"attempt-([1-9][0-9]*)")
@@ -84,6 +84,17 @@ def torn_attempts(trial: Path) -> tuple[TornAttempt, ...]:
         RunDirectoryError: a saved turn is damaged.
     """
     return tuple(_torn(trial / f"attempt-{number}", number) for number in saved_trial(trial).torn)
+
+
+def ended_attempts(trial: Path) -> dict[Path, TrialResult]:
+    """The attempts that ended and were judged, by their folders.
+
+    Raises:
+        RunDirectoryError: the result of one is damaged.
+    """
+    folders = (trial / f"attempt-{number}" for number in saved_trial(trial).whole)
+    results = ((folder, folder / "result.json") for folder in folders)
+    return {folder: read_model(result, TrialResult) for folder, result in results if result.exists()}
 
 
 def finished_turns(attempt_folder: Path) -> tuple[SavedTurn, ...]:

@@ -85,6 +85,14 @@ def test_attempts_count_and_one_that_the_run_cannot_pay_for_is_made_when_it_is_r
     assert done.trial().attempts == 1, "all attempts at a trial have the trial's own limit together"
 
 
+def test_what_was_spent_on_trials_that_are_run_once_more_counts_before_the_first_begins(project: Project) -> None:
+    suite(project, "max_cost_usd: 1", cases=2)
+    done = project.run("eval.yaml", "--agent", fake_claude(project, "cheap", COSTS))
+    again = project.call("run", "--resume", done.directory, "--only-status", "PASS", "--max-cost-usd", "0.02")
+    assert "stopped by max_cost_usd of the run: $0.0200 of $0.0200 spent; 2 of 2 trials were not run" in again.stderr
+    assert [path.name for path in done.directory.glob("case-*/*/*/*/attempt-*")] == ["attempt-1", "attempt-1"]
+
+
 def test_a_trial_that_waits_for_another_does_not_begin_either(project: Project) -> None:
     suite(project, "max_tokens: 50", cases=2)
     project.write("cases/case-1.yaml", CASE + "    depends_on: [case-0]\n")
