@@ -923,9 +923,9 @@ class JournalEntry(Value):
 class RunResult(Value):
     """All trials of one run that ended. `running` is a run without an end: it goes on, or was killed.
 
-    `stopped` is one whose budget was reached (`stopped_by`) before all trials had begun. `resumed_anyway` says what was
-    different for a part of the trials: a line each. `changed_files` are files of the suites that were changed while the
-    run went on; no trial was made from them after that.
+    `stopped` is one whose budget, or whose provider's limit, was reached (`stopped_by`) before all trials had ended.
+    `resumed_anyway` says what was different for a part of the trials: a line each. `changed_files` are files of the
+    suites that were changed while the run went on; no trial was made from them after that.
 
     `totals` count all trials, whoever ran them; its rates are None where some ran as `single_shot_fallback` and others
     did not. `judging` is apart from `total_tokens`, and None where nobody was asked.

@@ -99,8 +99,9 @@ def iterate(work: Work, times: int) -> int:
             raise
         click.echo(f"no further iteration: {error.message}\n{error.hint}", err=True)
         codes.append(BROKEN_OFF)
-    if len(outcomes) < times and work.budget.reached:
-        click.echo(f"no further iteration: {work.budget.reached}", err=True)
+    reached = work.budget.reached or (outcomes[-1].run.stopped_by if outcomes[-1].run else "")
+    if len(outcomes) < times and reached:
+        click.echo(f"no further iteration: {reached}", err=True)
         codes.append(BROKEN_OFF)
     if len(outcomes) < times and work.stopping.is_set():
         click.echo(f"interrupted: {len(outcomes)} of {times} iterations were run", err=True)
@@ -148,7 +149,8 @@ def _fresh(work: Work, directory: Path, iteration: int = 1, iterations: int = 1)
         if run is None:
             return Outcome(directory, None, BROKEN_OFF, goes_on=False)
         code = conclude(work, directory, run, shows=iterations == 1 or not work.as_json)
-    return Outcome(directory, run, code, goes_on=not work.stopping.is_set() and not work.budget.reached)
+    over = run.status == "stopped" or work.stopping.is_set() or bool(work.budget.reached)
+    return Outcome(directory, run, code, goes_on=not over)
 
 
 def carry_out(
@@ -183,7 +185,8 @@ def carry_out(
                     work.budget.add(folder, attempt, earlier=True)
             new = run_all(tasks, services, work.plan.parallelism)
         results = rundir.in_order(manifest, (*ended.values(), *new))
-        how = _how_it_ended(work, whole=len(results) == len(manifest.trials))
+        reached = work.budget.reached or services.pools.closed
+        how = _how_it_ended(work, reached, whole=len(results) == len(manifest.trials))
         run = rundir.finish(directory, results, *how, changed_files=work.plan.inputs.changed())
         journal.write("run_ended", status=run.status)
     except (RunDirectoryError, OSError) as error:
@@ -194,12 +197,13 @@ def carry_out(
     return run
 
 
-def _how_it_ended(work: Work, *, whole: bool) -> tuple[Literal["finished", "interrupted", "stopped"], str]:
-    """The status of a run, and the budget that stopped it, if one did."""
+def _how_it_ended(
+    work: Work, reached: str, *, whole: bool
+) -> tuple[Literal["finished", "interrupted", "stopped"], str]:
+    """The status of a run, and what stopped it, if it was a budget or a provider's limit, which are `reached`."""
     if whole:
         return "finished", ""
-    reached = "" if work.stopping.is_set() else work.budget.reached
-    return ("stopped", reached) if reached else ("interrupted", "")
+    return ("stopped", reached) if reached and not work.stopping.is_set() else ("interrupted", "")
 
 
 def conclude(work: Work, directory: Path, run: RunResult, *, shows: bool = True) -> int:
@@ -227,6 +231,8 @@ def conclude(work: Work, directory: Path, run: RunResult, *, shows: bool = True)
 
 def _how_to_go_on(work: Work, run: RunResult) -> str:
     """How a run that was stopped goes on when it is resumed."""
+    if not work.budget.reached:
+        return " then"  # the provider's limit is over
     return " without knowing that" if run.stopped_by == work.budget.unknown else " under a larger budget"
 
 

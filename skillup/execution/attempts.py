@@ -39,8 +39,8 @@ def run_attempts(task: TrialTask, services: Services) -> TrialResult | None:
     """Runs a trial, or its judging, again where that is called for and allowed; `result.json` of the trial is last.
 
     Attempts that are there from before count: those that ended are not made again, those that were torn stay as they
-    are, and the next one has the next number. None where another is called for and the run has no budget left for it:
-    the trial has no result, so that the run can be resumed with it.
+    are, and the next one has the next number. None where another is called for and the run withholds it: the trial
+    has no result, so that the run can be resumed with it.
 
     Raises:
         Cancelled: the user stopped the run; the attempts that had ended are on disk, the trial has no result.
@@ -56,13 +56,14 @@ def run_attempts(task: TrialTask, services: Services) -> TrialResult | None:
         if again:
             if used_up(task.case, task.agent, [result.usage for result in results[settled:]]):
                 break
-            if services.withholds():
+            asked = None if _lacks_answers(results[-1]) else task.agent
+            if services.withholds(asked):
                 return None
             if pause:
                 services.journal.write("retry_wait", task.folder, attempt=number, seconds=round(pause, 3))
-            waited = services.wait_for(None if _lacks_answers(results[-1]) else task.agent, pause)
-            if services.withholds():
-                return None  # the run's seconds passed meanwhile
+            waited = services.wait_for(asked, pause)
+            if services.withholds(asked):
+                return None  # the run's seconds passed meanwhile, say
         if again and _lacks_answers(results[-1]):
             repeated += 1
             results[-1] = _made(replace(task, attempt=results[-1].attempts), services, _judge_again)

@@ -1,6 +1,6 @@
 """Which trial comes next: in the order of the plan, none before those that it depends on have ended.
 
-None begins either while its provider is left alone.
+None begins either while its provider is left alone, or in a run whose provider cannot be waited for.
 """
 
 from __future__ import annotations
@@ -35,11 +35,14 @@ class Queue:
         self._changed = threading.Condition()
 
     def take(self, stopped: Callable[[], bool]) -> tuple[int, TrialTask] | None:
-        """The next trial and its number; None when there is none left, or the run has stopped."""
+        """The next trial and its number; None when there is none left that may begin, or the run has stopped."""
         with self._changed:
-            while self._open and not stopped():
+            while not stopped():
+                left = {number: task for number, task in self._open.items() if not self._pools.is_closed(task.agent)}
+                if not left:
+                    break
                 free: dict[str, bool] = {}
-                for number, task in self._open.items():
+                for number, task in left.items():
                     if task.agent.name not in free:
                         free[task.agent.name] = not self._pools.seconds_left(task.agent)
                     settled = all(place in self._ended or place in self._settled for place in task.after)

@@ -124,13 +124,13 @@ class Services(Processes):
     def wait_for(self, agent: Agent | None, seconds: float) -> float:
         """Waits so long, and on while the agent's provider, if one is asked, is left alone; gives the seconds it took.
 
-        A run whose budget is reached meanwhile is waited for no longer.
+        What the run withholds meanwhile is waited for no longer.
 
         Raises:
             Cancelled: the user stopped the run.
         """
         begun = now = time.monotonic()
-        while not self.budget.reached:
+        while not self.withholds(agent):
             left = max(begun + seconds - now, self.pools.seconds_left(agent) if agent else 0.0)
             if left <= 0:
                 break
@@ -138,9 +138,12 @@ class Services(Processes):
             now = time.monotonic()
         return now - begun
 
-    def withholds(self) -> bool:
-        """Whether no further attempt at a trial is to begin, for a reason of the run's and not of the trial's own."""
-        return bool(self.budget.reached)
+    def withholds(self, agent: Agent | None = None) -> bool:
+        """Whether no further attempt at a trial is to begin, for a reason of the run's and not of the trial's own.
+
+        The run's budget is reached, or the provider of the agent that would be asked cannot be waited for.
+        """
+        return bool(self.budget.reached) or (agent is not None and self.pools.is_closed(agent))
 
     def begins_no_more(self) -> bool:
         """Whether no further trial is to begin: the user stopped the run, or its budget is reached."""

@@ -31,7 +31,7 @@ LONGEST_PAUSE_SECONDS: Final = 60.0
 """The longest pause doubles from attempt to attempt, up to this; which part of it is waited is left to chance."""
 
 LONGEST_ASKED_SECONDS: Final = 600.0
-"""As long as a provider may ask us to wait; whoever asks for more will not answer in this run."""
+"""As long as a provider may ask us to wait; whoever asks for more is asked no more in this run."""
 
 _NEWS_SECONDS: Final = 0.5
 """A pause that becomes longer by less is not told again."""
@@ -85,6 +85,7 @@ class Pools:
         self._lock = threading.Lock()
         self._until: dict[Pool, float] = {}
         self._failures: dict[Pool, int] = {}
+        self._closed: dict[Pool, Paused] = {}
 
     def warned(self, agent: Agent, fault: EngineFault) -> None:
         """Takes in what the agent's CLI met on its way to the provider, whether it tries again or not."""
@@ -94,13 +95,15 @@ class Pools:
     def heard(self, agent: Agent, error: Failure | None) -> None:
         """Takes in how an attempt ended: what was too much for the provider pauses it, an answer ends its bad luck."""
         if error is not None and error.kind in PAUSING:
+            if error.retry_after is not None and error.retry_after > LONGEST_ASKED_SECONDS:
+                self._close(agent, error.kind, error.retry_after)
             self._pause(agent, error.kind, error.retry_after)
         elif error is None and (pool := pool_of(agent)) is not None:
             with self._lock:
                 self._failures.pop(pool, None)
 
     def _pause(self, agent: Agent, kind: ErrorKind, asked: float | None) -> None:
-        """A provider that asks for more than can be waited for is not paused: each trial says when to come back."""
+        """A provider that asks for more than can be waited for is not paused: it is closed when a trial ends by it."""
         pool, now = pool_of(agent), time.monotonic()
         if pool is None:
             return
@@ -114,6 +117,26 @@ class Pools:
             self._until[pool] = now + seconds
         if now + seconds > max(now, before) + _NEWS_SECONDS:
             self._tell(Paused(agent.name, kind, datetime.now().astimezone() + timedelta(seconds=seconds)))
+
+    def _close(self, agent: Agent, kind: ErrorKind, seconds: float) -> None:
+        """Leaves a provider alone for the rest of the run."""
+        pool = pool_of(agent)
+        if pool is not None:
+            with self._lock:
+                self._closed[pool] = Paused(agent.name, kind, datetime.now().astimezone() + timedelta(seconds=seconds))
+
+    def is_closed(self, agent: Agent) -> bool:
+        """Whether no trial of this agent's provider is to begin in this run any more."""
+        pool = pool_of(agent)
+        with self._lock:
+            return pool in self._closed
+
+    @property
+    def closed(self) -> str:
+        """Which agents' providers do not answer for longer than can be waited for, in words; empty without any."""
+        with self._lock:
+            closed = tuple(self._closed.values())
+        return "; ".join(f"{one.kind} on {one.agent} until {one.until:%Y-%m-%d %H:%M}" for one in closed)
 
     def seconds_left(self, agent: Agent) -> float:
         """How long no trial of this agent's provider should begin; 0 when one may."""

@@ -145,17 +145,23 @@ def test_without_retries_the_others_wait_all_the_same_and_other_accounts_do_not(
 
 
 def test_a_limit_that_ends_in_hours_is_told_and_not_waited_for(project: Project) -> None:
-    with Model(lambda _: refuse(429, retry_after="7200")) as model:
-        done = project.run(*write(project, model, 2, "limited"), "--retries", "3", seconds=30)
-    assert len(model.received) == 2
+    provider = Provider(refuse(429, retry_after="7200"), 1, lambda: True)
+    with Model(provider.answer) as model:
+        arguments = write(project, model, 2, "limited", "other")
+        done = project.run(*arguments, "--retries", "3", "--parallelism", "1", seconds=60)
+    asked = [received.headers["x-api-key"].removeprefix(f"{KEY}-") for received in model.received]
+    assert asked == ["limited", "other", "other"], "it keeps no other account waiting"
     assert "paused" not in done.stderr
-    for trial in done.run.case_results:
-        assert trial.error is not None
-        assert (trial.error.kind, trial.error.retry_after, trial.attempts) == ("rate_limit", 7200.0, 1)
-        when = re.search(r"it asks to wait 7200 s, until (.*) UTC$", trial.error.message)
-        assert when is not None
-        until_then = datetime.strptime(when[1], "%Y-%m-%d %H:%M").replace(tzinfo=UTC) - datetime.now(UTC)
-        assert timedelta(minutes=115) < until_then < timedelta(minutes=121)
+    assert (done.code, done.run.status, len(done.run.case_results)) == (3, "stopped", 3)
+    assert re.fullmatch(r"rate_limit on limited until \d{4}-\d\d-\d\d \d\d:\d\d", done.run.stopped_by)
+    assert f"stopped by {done.run.stopped_by}; 1 of 4 trials were not run" in done.stderr
+    assert f"`skillup run --resume {done.directory}` goes on then" in done.stderr
+    (error,) = (trial.error for trial in done.run.case_results if trial.error is not None)
+    assert (error.kind, error.retry_after) == ("rate_limit", 7200.0)
+    when = re.search(r"it asks to wait 7200 s, until (.*) UTC$", error.message)
+    assert when is not None
+    until_then = datetime.strptime(when[1], "%Y-%m-%d %H:%M").replace(tzinfo=UTC) - datetime.now(UTC)
+    assert timedelta(minutes=115) < until_then < timedelta(minutes=121)
 
 
 def test_a_cli_that_says_it_waits_longer_than_its_turn_may_is_not_waited_for(project: Project) -> None:
@@ -288,3 +294,13 @@ class TestPools:
         pools.heard(agent(scripted=True), failure("rate_limit", 30.0))
         pools.heard(agent(), failure("rate_limit", 3600.0))
         assert (pools.seconds_left(agent(scripted=True)), pools.seconds_left(agent())) == (0.0, 0.0)
+
+    def test_a_limit_that_ends_in_hours_closes_one_account_for_the_run(self) -> None:
+        pools = Pools(lambda _: None)
+        pools.heard(agent(scripted=True), failure("rate_limit", 3600.0))
+        pools.heard(agent(), failure("overloaded", 600.0))
+        assert pools.closed == ""
+        pools.heard(agent(), failure("rate_limit", 3600.0))
+        assert (pools.is_closed(agent()), pools.is_closed(agent("another"))) == (True, False)
+        assert not pools.is_closed(agent(scripted=True))
+        assert pools.closed.startswith("rate_limit on builtin until 20")
