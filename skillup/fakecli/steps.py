@@ -94,7 +94,7 @@ class Steps(PrintingSteps, PlaceSteps):
         (number,) = signals(name)
         signal.signal(number, signal.SIG_DFL) if number not in (signal.SIGKILL, signal.SIGSTOP) else None
         os.kill(os.getpid(), number)
-        time.sleep(_FOR_EVER)
+        _wait_for_ever()
 
     # --- trouble on the way
 
@@ -117,7 +117,7 @@ class Steps(PrintingSteps, PlaceSteps):
 
     def do_hang(self, _nothing: None) -> None:
         """Silence for ever."""
-        time.sleep(_FOR_EVER)
+        _wait_for_ever()
 
     def do_keep_alive(self, seconds: float | None) -> None:
         """Signs of a living connection and of nothing else, for so many seconds or for ever."""
@@ -143,3 +143,9 @@ class Steps(PrintingSteps, PlaceSteps):
         for task in self._tasks:
             if task.end():
                 self._dialect.task(task.command, ended=True)
+
+
+def _wait_for_ever() -> None:
+    """In short sleeps: a signal that comes just before a long one would be heard at its end."""
+    while True:
+        time.sleep(_KEEP_ALIVE_SECONDS)

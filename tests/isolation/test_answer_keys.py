@@ -13,6 +13,8 @@ from tests.judging.judged import given, judge_model
 from tests.support import Project
 
 CANARY = "canary-of-the-judge-9041"
+KEY = f"{CANARY}-and-the-rest-of-a-long-key-of-the-judge"
+"""What the agent looks for is less than half of it; a credential is masked, and no check can look for it."""
 
 LOOK = """
     import os, sys
@@ -86,7 +88,7 @@ def test_an_agent_finds_neither_the_judges_key_nor_what_it_is_judged_by(
             "SKILLUP_JUDGE_PROVIDER": "openai",
             "SKILLUP_JUDGE_MODEL": "judge-1",
             "SKILLUP_JUDGE_BASE_URL": f"{route.base_url}/v1",
-            "SKILLUP_JUDGE_API_KEY": CANARY,
+            "SKILLUP_JUDGE_API_KEY": KEY,
         }
         done = project.run("eval.yaml", "--agent", "demo", "-vv", env=env, own_python=True)
         assert (done.code, done.trial().status) == (0, "PASS"), done.stdout + done.stderr
