@@ -6,6 +6,7 @@ Exit codes are those of the CLI; 2 also when the plan cannot be followed.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -21,6 +22,8 @@ from skillup.fakecli.steps import Steps
 
 def main() -> int:
     """Plays one process of the CLI; gives its exit code."""
+    # The real CLIs hear an interrupt also where whoever started them does not (a shell's background job).
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     arguments, output = sys.argv[1:], Output()
     codex = arguments[:1] == ["exec"] or Path(sys.argv[0]).name == "codex"
     dialect = (Codex if codex else Claude)(arguments, os.environ, output)
