@@ -25,6 +25,22 @@ class Missing:
     hint: str
 
 
+@dataclass(frozen=True)
+class Site:
+    """What an environment is made of: what the suite wants, the trial root, and the host's variables.
+
+    `nursery` owns what has to run as long as the environment is open. `shared` are folders outside of the root that the
+    agent works in, too; `reads` are those of the commands to come.
+    """
+
+    wanted: Environment
+    root: TrialRoot
+    host: Mapping[str, str]
+    nursery: Nursery
+    shared: tuple[Path, ...] = ()
+    reads: tuple[Path, ...] = ()
+
+
 class TrialEnvironment(Protocol):
     """Where the processes of one trial root run. A value: it may be used from any thread, until it is closed."""
 
@@ -50,19 +66,8 @@ class EnvironmentKind(Protocol):
     def missing(self, wanted: Environment, host: Mapping[str, str], nursery: Nursery) -> Missing | None:
         """Why it cannot be used on this machine, None when it can."""
 
-    def open(
-        self,
-        wanted: Environment,
-        root: TrialRoot,
-        host: Mapping[str, str],
-        shared: Sequence[Path],
-        nursery: Nursery,
-        *,
-        reads: Sequence[Path] = (),
-    ) -> AbstractContextManager[TrialEnvironment]:
-        """The environment of one trial root; `shared` are folders outside of it that the agent works in, too.
-
-        What has to run as long as it is open, the nursery owns. `reads` are those of the commands to come.
+    def open(self, site: Site) -> AbstractContextManager[TrialEnvironment]:
+        """The environment of one trial root.
 
         Raises:
             TrialError: `environment`, it cannot be had.
@@ -78,18 +83,9 @@ class OnHost:
         return None
 
     @contextmanager
-    def open(
-        self,
-        wanted: Environment,
-        root: TrialRoot,
-        host: Mapping[str, str],
-        shared: Sequence[Path],
-        nursery: Nursery,
-        *,
-        reads: Sequence[Path] = (),
-    ) -> Iterator[TrialEnvironment]:
+    def open(self, site: Site) -> Iterator[TrialEnvironment]:
         """The host."""
-        del wanted, root, host, shared, nursery, reads
+        del site
         yield self
 
     def command(self, command: Command) -> Command:

@@ -20,7 +20,7 @@ from typing import Final
 
 from skillup.environments import inside
 from skillup.environments.address import Address, at_port
-from skillup.environments.base import Missing, TrialEnvironment
+from skillup.environments.base import Missing, Site, TrialEnvironment
 from skillup.environments.host import CERTIFICATES, TrialRoot, passing_root
 from skillup.environments.process import NURSERY_ENVIRONMENT, Command, Nursery, ProcessError, find_executable
 from skillup.environments.programs import followed, places_of
@@ -149,7 +149,7 @@ class BubblewrapKind:
         with passing_root() as root:
             output = root.scratch / "output"
             try:
-                with self.open(wanted, root, host, (), nursery) as environment:
+                with self.open(Site(wanted, root, host, nursery)) as environment:
                     command = environment.command(Command(("/bin/sh", "-c", ":"), {}, root.workspace))
                     nursery.run(command, stdout=output, stderr=output, deadline_seconds=_PROBE_SECONDS)
             except (ProcessError, TrialError) as error:
@@ -157,30 +157,20 @@ class BubblewrapKind:
         return None
 
     @contextmanager
-    def open(
-        self,
-        wanted: Environment,
-        root: TrialRoot,
-        host: Mapping[str, str],
-        shared: Sequence[Path],
-        nursery: Nursery,
-        *,
-        reads: Sequence[Path] = (),
-    ) -> Iterator[TrialEnvironment]:
+    def open(self, site: Site) -> Iterator[TrialEnvironment]:
         """The sandboxes of one trial root.
 
         Raises:
             TrialError: `environment`, they cannot be had.
         """
-        del nursery, reads
-        program = _program(host)
+        program, root = _program(site.host), site.root
         if program is None:
             raise TrialError("environment", "bubblewrap is not installed", phase="setup", hint=_INSTALL)
         try:
             _hosts(root).write_text(_HOSTS, encoding="utf-8")
         except OSError as error:
             raise TrialError("environment", f"the sandbox cannot be prepared: {error}", phase="setup") from error
-        yield Bubblewrap(program, root, wanted, host, tuple(shared))
+        yield Bubblewrap(program, root, site.wanted, site.host, site.shared)
 
 
 def _hosts(root: TrialRoot) -> Path:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Final
 
 from skillup.environments.address import Address, at_port
-from skillup.environments.base import Missing, TrialEnvironment
+from skillup.environments.base import Missing, Site, TrialEnvironment
 from skillup.environments.container_engine import find_engine, last_line
 from skillup.environments.container_run import START_SECONDS, STOP_SECONDS, WANTED_IN_IMAGE, mounts_of, run_container
 from skillup.environments.gate import open_gate
@@ -130,7 +130,7 @@ class ContainerKind:
             if found.exit_code != 0:
                 message = f"{name} has no image {image}: {found.last_error}"
                 return Missing(message, f"`{name} pull {image}`, or build it: skillup pulls none")
-            with passing_root() as root, self.open(wanted, root, host, (), nursery) as container:
+            with passing_root() as root, self.open(Site(wanted, root, host, nursery)) as container:
                 output = root.scratch / "output"
                 command = container.command(Command(("/bin/sh", "-c", "echo > probe"), {}, root.workspace))
                 ended = nursery.run(command, stdout=output, stderr=output, deadline_seconds=START_SECONDS)
@@ -146,38 +146,27 @@ class ContainerKind:
         return None
 
     @contextmanager
-    def open(
-        self,
-        wanted: Environment,
-        root: TrialRoot,
-        host: Mapping[str, str],
-        shared: Sequence[Path],
-        nursery: Nursery,
-        *,
-        reads: Sequence[Path] = (),
-    ) -> Iterator[TrialEnvironment]:
+    def open(self, site: Site) -> Iterator[TrialEnvironment]:
         """The container of one trial root.
 
         Raises:
             TrialError: `environment`, it cannot be had.
         """
-        engine = find_engine(host, nursery)
+        wanted, root = site.wanted, site.root
+        engine = find_engine(site.host, site.nursery)
         if isinstance(engine, Missing):
             raise TrialError("environment", engine.message, phase="setup", hint=engine.hint)
         user = _user()
-        if shared and user[0] != os.getuid():
-            message = f"{shared[0]} is root's, and nobody is root in a container"
+        if site.shared and user[0] != os.getuid():
+            message = f"{site.shared[0]} is root's, and nobody is root in a container"
             raise TrialError(
                 "environment", message, phase="setup", hint="use `login: copy`, or start skillup as its user"
             )
         try:
             hand_over(root, user)
-            with run_container(engine, wanted, root, mounts_of(wanted, root, host, shared, reads), user) as (
-                control,
-                variables,
-            ):
-                container = Container(wanted, root, host, control, variables, user)
-                with _service(container, nursery) as service:
+            with run_container(engine, wanted, root, mounts_of(site), user) as (control, variables):
+                container = Container(wanted, root, site.host, control, variables, user)
+                with _service(container, site.nursery) as service:
                     yield replace(container, service=service)
         except OSError as error:
             raise TrialError("environment", f"the container cannot be prepared: {error}", phase="setup") from error

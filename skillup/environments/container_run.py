@@ -17,6 +17,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from skillup.environments.base import Site
 from skillup.environments.container_engine import CHOOSE, LABEL, ContainerEngine, last_line
 from skillup.environments.host import CERTIFICATES, TrialRoot
 from skillup.environments.process import SUPERVISOR, Grace, ProcessError, Running, SupervisorLostError
@@ -143,13 +144,12 @@ def _take_down(engine: ContainerEngine, name: str, running: Running) -> None:
         running.wait(STOP_SECONDS)
 
 
-def mounts_of(
-    wanted: Environment, root: TrialRoot, host: Mapping[str, str], shared: Sequence[Path], reads: Sequence[Path]
-) -> tuple[str, ...]:
-    """What of the host is in a container: the trial root, our own package, and what the two last name."""
-    ours = (SUPERVISOR.parents[1], root.scratch, *_certificates(host), *reads)
-    alias = (_mount(root.workspace, at=wanted.workspace_mount),) if wanted.workspace_mount else ()
-    written = (_mount(one) for one in (root.path, *shared))
+def mounts_of(site: Site) -> tuple[str, ...]:
+    """What of the host is in a container: the trial root, our own package, and what the site shares and reads."""
+    root, at = site.root, site.wanted.workspace_mount
+    ours = (SUPERVISOR.parents[1], root.scratch, *_certificates(site.host), *site.reads)
+    alias = (_mount(root.workspace, at=at),) if at else ()
+    written = (_mount(one) for one in (root.path, *site.shared))
     return (*written, *(_mount(one, read_only=True) for one in dict.fromkeys(ours)), *alias)
 
 

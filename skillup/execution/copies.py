@@ -12,6 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+from skillup.environments.base import Site
 from skillup.environments.copying import copy_workspace
 from skillup.environments.host import TrialRoot, open_trial_root
 from skillup.environments.kinds import ENVIRONMENTS
@@ -46,9 +47,9 @@ def run_on_copy(
             if left_out:
                 found: dict[str, Any] = {"problem": f"the workspace cannot be copied whole: {left_out[0]}"}
             else:
-                asked, wanted = command(root), task.environment
-                opened = kind.open(wanted, root, services.host, (), services.nursery, reads=asked.reads)
-                with opened as environment:
+                asked = command(root)
+                site = Site(task.environment, root, services.host, services.nursery, reads=asked.reads)
+                with kind.open(site) as environment:
                     found = _run(environment.command(asked), root, services, record)
     except (TrialError, ProcessError, OSError) as error:
         found = {"problem": f"it could not be run: {error}"}

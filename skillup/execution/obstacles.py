@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from skillup.engines import ENGINES
 from skillup.engines.base import Engine
 from skillup.environments.address import Address
+from skillup.environments.base import Site
 from skillup.environments.host import passing_root
 from skillup.environments.kinds import ENVIRONMENTS
 from skillup.environments.process import Command, ExecutableNotFoundError, Nursery, ProcessError
@@ -110,7 +111,7 @@ def engine_version(
         output, errors = root.scratch / "version", root.scratch / "errors"
         env = {"PATH": host.get("PATH", os.defpath), "HOME": str(root.home), **engine.version_variables}
         try:
-            with ENVIRONMENTS[wanted.type].open(wanted, root, host, (), nursery) as environment:
+            with ENVIRONMENTS[wanted.type].open(Site(wanted, root, host, nursery)) as environment:
                 command = environment.command(Command(argv, env, root.workspace))
                 ended = nursery.run(command, stdout=output, stderr=errors, deadline_seconds=VERSION_SECONDS)
         except ExecutableNotFoundError as error:

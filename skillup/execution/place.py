@@ -17,7 +17,7 @@ from skillup.engines.base import (
     Surroundings,
     TurnRequest,
 )
-from skillup.environments.base import TrialEnvironment
+from skillup.environments.base import Site, TrialEnvironment
 from skillup.environments.host import TrialRoot, open_trial_root
 from skillup.environments.kinds import ENVIRONMENTS
 from skillup.environments.snapshot import Snapshot, take
@@ -133,7 +133,8 @@ def _open_environment(task: TrialTask, services: Services, root: TrialRoot) -> A
         TrialError: `environment`, it cannot be had.
     """
     shared = (task.agent.shared_home,) if task.agent.shared_home else ()
-    return ENVIRONMENTS[task.environment.type].open(task.environment, root, services.host, shared, services.nursery)
+    site = Site(task.environment, root, services.host, services.nursery, shared)
+    return ENVIRONMENTS[task.environment.type].open(site)
 
 
 @contextmanager

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from skillup.environments.base import Site
 from skillup.environments.bubblewrap import BubblewrapKind
 from skillup.environments.host import TrialRoot, open_trial_root
 from skillup.environments.process import (
@@ -57,7 +58,7 @@ class Shell:
         self.output, self.errors = root.scratch / "out", root.scratch / "err"
 
     def command(self, *argv: str, **variables: str) -> Command:
-        with BubblewrapKind().open(self.wanted, self.root, os.environ, (), self.nursery) as environment:
+        with BubblewrapKind().open(Site(self.wanted, self.root, os.environ, self.nursery)) as environment:
             env = {"PATH": "/usr/bin:/bin", "HOME": str(self.root.home), "TMPDIR": str(self.root.tmp), **variables}
             return environment.command(Command(argv, env, self.root.workspace))
 
@@ -113,7 +114,7 @@ def test_what_a_command_needs_of_the_host_is_shown_and_cannot_be_written(shell: 
     (program.parent / "data").write_text("read\n")
     (tmp_path / "beside").write_text("canary")
     asked = Command(("./program",), {"PATH": "/usr/bin:/bin"}, program.parent, reads=(program.parent,))
-    with BubblewrapKind().open(shell.wanted, shell.root, os.environ, (), shell.nursery) as environment:
+    with BubblewrapKind().open(Site(shell.wanted, shell.root, os.environ, shell.nursery)) as environment:
         command = environment.command(asked)
     ended = shell.nursery.run(command, stdout=shell.output, stderr=shell.errors, deadline_seconds=20)
     assert ended.exit_code != 0

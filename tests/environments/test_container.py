@@ -15,7 +15,7 @@ from threading import Thread
 
 import pytest
 
-from skillup.environments.base import Missing, TrialEnvironment
+from skillup.environments.base import Missing, Site, TrialEnvironment
 from skillup.environments.container import ContainerKind
 from skillup.environments.container_engine import ENGINE_VARIABLE, find_engine
 from skillup.environments.host import TrialRoot, open_trial_root
@@ -45,7 +45,8 @@ class Box:
         self.root: TrialRoot = stack.enter_context(open_trial_root(base))
         self.host = {**os.environ, **containers.variables, "USER": "somebody-else"}
         asked = Environment.model_validate({"type": "docker", "image": containers.image, **wanted})
-        opened = ContainerKind().open(asked, self.root, self.host, (), self.nursery, reads=(Path(__file__).parent,))
+        site = Site(asked, self.root, self.host, self.nursery, reads=(Path(__file__).parent,))
+        opened = ContainerKind().open(site)
         self.environment: TrialEnvironment = stack.enter_context(opened)
         self.output, self.errors = self.root.scratch / "out", self.root.scratch / "err"
 
